@@ -13,6 +13,7 @@
 #include "kernels/crf/for_each_sequence.h"
 #include "kernels/crf/sequences.h"
 #include "kernels/nn/product.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/indices.h"
 #include "kernels/util/parallel_for.h"
 
@@ -30,13 +31,6 @@ constexpr int kCostGrad = 7;
 constexpr int kEmissionGrad = 0;
 constexpr int kTransitionGrad = 1;
 
-absl::Status CheckShape(const InferContext& ctx, int slot, absl::string_view name,
-                        const Shape& expected) {
-  if (ctx.input(slot).shape == expected) return absl::OkStatus();
-  return InvalidArgument("input '", name, "' has shape ", ToString(ctx.input(slot).shape),
-                         ", expected ", ToString(expected));
-}
-
 absl::Status CheckForwardValues(const InferContext& ctx) {
   const Shape& emission = ctx.input(kEmission).shape;
   const bool padded = ctx.has_input(kLength);
@@ -45,10 +39,10 @@ absl::Status CheckForwardValues(const InferContext& ctx) {
                            padded ? "[batch, steps, tags] with 'Length'" : "[rows, tags]");
   }
   const Shape transition = {emission.back() + 2, emission.back()};
-  INTERP_RETURN_IF_ERROR(CheckShape(ctx, kAlpha, "Alpha", emission));
-  INTERP_RETURN_IF_ERROR(CheckShape(ctx, kEmissionExps, "EmissionExps", emission));
-  INTERP_RETURN_IF_ERROR(CheckShape(ctx, kTransitionExps, "TransitionExps", transition));
-  return CheckShape(ctx, kTransition, "Transition", transition);
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kAlpha, "Alpha", emission));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kEmissionExps, "EmissionExps", emission));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kTransitionExps, "TransitionExps", transition));
+  return CheckInputShape(ctx, kTransition, "Transition", transition);
 }
 
 absl::Status InferLinearChainCrfGrad(InferContext& ctx) {

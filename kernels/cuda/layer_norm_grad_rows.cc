@@ -1,7 +1,7 @@
 // The row of layer_norm_grad.
 #include "kernels/cuda/layer_norm_grad.h"
 #include "kernels/cuda/row.h"
-#include "kernels/nn/gradient_shape.h"
+#include "kernels/nn/data_or_null.h"
 #include "kernels/nn/layer_norm.h"
 
 namespace interp::cuda {

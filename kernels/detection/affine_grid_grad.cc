@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "kernels/detection/affine_grid.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/fill_zero.h"
 #include "kernels/util/parallel_for.h"
 
@@ -17,10 +18,7 @@ absl::Status Infer(InferContext& ctx) {
   Shape expected = {image[0]};
   for (size_t i = 2; i < image.size(); ++i) expected.push_back(image[i]);
   expected.push_back(rank);
-  if (!(ctx.input(kOutputGrad).shape == expected)) {
-    return InvalidArgument("input 'Output@GRAD' has shape ", ToString(ctx.input(kOutputGrad).shape),
-                           ", expected ", ToString(expected));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutputGrad, "Output@GRAD", expected));
   ctx.SetShape(kThetaGrad, {image[0], rank, rank + 1});
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "core/op_def.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -28,12 +29,6 @@ struct DecoderAttrs {
 
 DecoderAttrs ReadAttrs(AttrReader& reader) { return {reader.Float("box_clip", 4.135f)}; }
 
-absl::Status CheckShape(const Tensor& tensor, absl::string_view name, const Shape& expected) {
-  if (tensor.shape == expected) return absl::OkStatus();
-  return InvalidArgument("input '", name, "' has shape ", ToString(tensor.shape), ", expected ",
-                         ToString(expected));
-}
-
 absl::Status Infer(InferContext& ctx) {
   const Shape& prior = ctx.input(kPriorBox).shape;
   const Shape& score = ctx.input(kBoxScore).shape;
@@ -44,8 +39,8 @@ absl::Status Infer(InferContext& ctx) {
     return InvalidArgument("input 'BoxScore' has shape ", ToString(score), ", expected [", prior[0],
                            ",C]");
   }
-  INTERP_RETURN_IF_ERROR(CheckShape(ctx.input(kPriorBoxVar), "PriorBoxVar", {4}));
-  INTERP_RETURN_IF_ERROR(CheckShape(ctx.input(kTargetBox), "TargetBox", {score[0], 4 * score[1]}));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kPriorBoxVar, "PriorBoxVar", {4}));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kTargetBox, "TargetBox", {score[0], 4 * score[1]}));
   ctx.ShareShape(kTargetBox, kDecodeBox);
   ctx.ShareShape(kPriorBox, kOutputAssignBox);
   return absl::OkStatus();

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "kernels/detection/grid_sampler.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -21,10 +22,7 @@ constexpr int64_t kGrain = 512;  // points per task
 absl::Status Infer(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Shape out,
                           GridOutputShape(ctx.input(kX).shape, ctx.input(kGrid).shape));
-  if (!(ctx.input(kOutGrad).shape == out)) {
-    return InvalidArgument("input 'Output@GRAD' has shape ", ToString(ctx.input(kOutGrad).shape),
-                           ", expected ", ToString(out));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutGrad, "Output@GRAD", out));
   ctx.ShareShape(kX, kXGrad);
   ctx.ShareShape(kGrid, kGridGrad);
   return absl::OkStatus();

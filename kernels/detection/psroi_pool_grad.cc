@@ -5,6 +5,7 @@
 
 #include "core/op_def.h"
 #include "kernels/detection/psroi_pool.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -20,10 +21,7 @@ absl::Status Infer(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(
       const Shape out,
       InferPsRoiShape(ctx.attrs<PsRoiAttrs>(), ctx.input(kX).shape, ctx.input(kRois).shape));
-  if (!(ctx.input(kOutGrad).shape == out)) {
-    return InvalidArgument("input 'Out@GRAD' has shape ", ToString(ctx.input(kOutGrad).shape),
-                           ", expected ", ToString(out));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutGrad, "Out@GRAD", out));
   ctx.ShareShape(kX, kXGrad);
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 
 #include "core/op_def.h"
 #include "kernels/detection/roi_align.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -21,10 +22,7 @@ constexpr int kXGrad = 0;
 absl::Status InferRoiGrad(InferContext& ctx, const RoiGrid& grid, int out_grad) {
   INTERP_ASSIGN_OR_RETURN(const Shape shape,
                           InferRoiShape(ctx.input(kX).shape, ctx.input(kRois).shape, grid));
-  if (!(ctx.input(out_grad).shape == shape)) {
-    return InvalidArgument("input 'Out@GRAD' has shape ", ToString(ctx.input(out_grad).shape),
-                           ", expected ", ToString(shape));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, out_grad, "Out@GRAD", shape));
   ctx.ShareShape(kX, kXGrad);
   return absl::OkStatus();
 }

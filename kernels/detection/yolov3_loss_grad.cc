@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/detection/yolov3_loss.h"
+#include "kernels/util/check_shape.h"
 
 namespace interp {
 namespace {
@@ -12,21 +13,15 @@ constexpr int kObjectnessMask = 5;
 constexpr int kMatchMask = 6;
 constexpr int kXGrad = 0;
 
-absl::Status CheckInput(const Tensor& tensor, absl::string_view name, const Shape& expected) {
-  if (tensor.shape == expected) return absl::OkStatus();
-  return InvalidArgument("input '", name, "' has shape ", ToString(tensor.shape), ", expected ",
-                         ToString(expected));
-}
-
 absl::Status Infer(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckYoloInputs(ctx));
   const Shape& x = ctx.input(kYoloX).shape;
   const int64_t masks = ctx.attrs<YoloLossAttrs>().num_masks();
-  INTERP_RETURN_IF_ERROR(CheckInput(ctx.input(kLossGrad), "Loss@GRAD", {x[0]}));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kLossGrad, "Loss@GRAD", {x[0]}));
   INTERP_RETURN_IF_ERROR(
-      CheckInput(ctx.input(kObjectnessMask), "ObjectnessMask", {x[0], masks, x[2], x[3]}));
+      CheckInputShape(ctx, kObjectnessMask, "ObjectnessMask", {x[0], masks, x[2], x[3]}));
   INTERP_RETURN_IF_ERROR(
-      CheckInput(ctx.input(kMatchMask), "GTMatchMask", {x[0], ctx.input(kYoloBox).shape[1]}));
+      CheckInputShape(ctx, kMatchMask, "GTMatchMask", {x[0], ctx.input(kYoloBox).shape[1]}));
   if (ctx.input(kMatchMask).dtype != DType::kInt32) {
     return InvalidArgument("input 'GTMatchMask' is ", Name(ctx.input(kMatchMask).dtype),
                            ", expected int32");

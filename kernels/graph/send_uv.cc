@@ -1,6 +1,7 @@
 // graph_send_uv: row e of out = x[src_index[e]] op y[dst_index[e]] for op + or *, rows broadcast
 // against each other. graph_send_uv_grad: its gradients.
 #include "kernels/graph/messages.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/zeroed_output.h"
 
 namespace interp::graph {
@@ -72,10 +73,7 @@ absl::Status InferSendUvGrad(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckEdges(ctx, kEdges));
   INTERP_ASSIGN_OR_RETURN(const Rows rows, RowsOf(ctx.input(kX).shape, ctx.input(kY).shape));
   const Shape expected = OutShape(ctx, rows);
-  if (ctx.input(kOutGrad).shape != expected) {
-    return InvalidArgument("input 'out@GRAD' has shape ", ToString(ctx.input(kOutGrad).shape),
-                           ", expected ", ToString(expected));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutGrad, "out@GRAD", expected));
   ctx.ShareShape(kX, kX);
   ctx.ShareShape(kY, kY);
   return absl::OkStatus();

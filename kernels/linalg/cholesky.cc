@@ -4,6 +4,7 @@
 
 #include "kernels/linalg/matrices.h"
 #include "kernels/linalg/product.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/gradient_shape.h"
 
 namespace interp::linalg {
@@ -60,7 +61,7 @@ constexpr int kXGrad = 0;
 
 absl::Status InferCholeskyGrad(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckSquare(ctx, kFactor, "Out"));
-  INTERP_RETURN_IF_ERROR(CheckShape(ctx, kOutGrad, "Out@GRAD", ctx.input(kFactor).shape));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutGrad, "Out@GRAD", ctx.input(kFactor).shape));
   ctx.ShareShape(kFactor, kXGrad);
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "kernels/linalg/matrices.h"
+#include "kernels/util/check_shape.h"
 
 namespace interp::linalg {
 namespace {
@@ -98,7 +99,7 @@ absl::Status InferGrad(InferContext& ctx) {
   for (const int slot : {kValue, kOutGrad}) {
     const Shape& shape = ctx.input(slot).shape;
     const bool fits = shape == expected || (!kLog && shape.numel() == 1 && expected.numel() == 1);
-    if (!fits) return CheckShape(ctx, slot, slot == kValue ? "Out" : "Out@GRAD", expected);
+    if (!fits) return CheckInputShape(ctx, slot, slot == kValue ? "Out" : "Out@GRAD", expected);
   }
   ctx.ShareShape(kInput, kInputGrad);
   return absl::OkStatus();

@@ -10,6 +10,7 @@
 #include "kernels/complex/complex_dtype.h"
 #include "kernels/linalg/matrices.h"
 #include "kernels/linalg/product.h"
+#include "kernels/util/check_shape.h"
 
 namespace interp::linalg {
 namespace {
@@ -25,9 +26,9 @@ absl::Status Infer(InferContext& ctx) {
   const Shape& vectors = ctx.input(kVectors).shape;
   Shape values = vectors;
   values.resize(vectors.rank() - 1);
-  INTERP_RETURN_IF_ERROR(CheckShape(ctx, kValues, "Eigenvalues", values));
-  INTERP_RETURN_IF_ERROR(CheckShape(ctx, kValuesGrad, "Eigenvalues@GRAD", values));
-  INTERP_RETURN_IF_ERROR(CheckShape(ctx, kVectorsGrad, "Eigenvectors@GRAD", vectors));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kValues, "Eigenvalues", values));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kValuesGrad, "Eigenvalues@GRAD", values));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kVectorsGrad, "Eigenvectors@GRAD", vectors));
   ctx.ShareShape(kVectors, kXGrad);
   return absl::OkStatus();
 }

@@ -9,6 +9,7 @@
 #include "kernels/linalg/finite.h"
 #include "kernels/linalg/matrices.h"
 #include "kernels/linalg/product.h"
+#include "kernels/util/check_shape.h"
 
 namespace interp::linalg {
 namespace {
@@ -99,7 +100,7 @@ constexpr int kXGrad = 0;
 
 absl::Status CheckReal(const OpContext& ctx, int slot, absl::string_view name) {
   const Tensor& vectors = ctx.input(kGradVectors);
-  INTERP_RETURN_IF_ERROR(CheckShape(ctx, slot, name, ValuesShape(vectors.shape)));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, slot, name, ValuesShape(vectors.shape)));
   if (ctx.input(slot).dtype == RealDType(vectors.dtype)) return absl::OkStatus();
   return InvalidArgument("input '", name, "' is ", DescribeType(ctx.input(slot)), ", expected ",
                          Name(RealDType(vectors.dtype)));
@@ -115,7 +116,7 @@ absl::Status InferEigvalshGrad(InferContext& ctx) {
 absl::Status InferEighGrad(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(InferEigvalshGrad(ctx));
   INTERP_RETURN_IF_ERROR(CheckReal(ctx, kGradValues, "Eigenvalues"));
-  return CheckShape(ctx, kVectorsGrad, "Eigenvectors@GRAD", ctx.input(kGradVectors).shape);
+  return CheckInputShape(ctx, kVectorsGrad, "Eigenvectors@GRAD", ctx.input(kGradVectors).shape);
 }
 
 // V diag(values@GRAD) V^H.

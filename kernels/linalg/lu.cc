@@ -8,6 +8,7 @@
 
 #include "kernels/linalg/matrices.h"
 #include "kernels/linalg/pivots.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/fill_zero.h"
 
 namespace interp::linalg {
@@ -110,7 +111,7 @@ UnpackAttrs ReadUnpackAttrs(AttrReader& reader) {
 absl::Status InferUnpack(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckMatrices(ctx, kX, "X"));
   const Shape& x = ctx.input(kX).shape;
-  INTERP_RETURN_IF_ERROR(CheckShape(ctx, kUnpackPivots, "Pivots", PivotsShape(x)));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kUnpackPivots, "Pivots", PivotsShape(x)));
   if (ctx.input(kUnpackPivots).dtype != DType::kInt32) {
     return InvalidArgument("input 'Pivots' is ", DescribeType(ctx.input(kUnpackPivots)),
                            ", expected int32");

@@ -10,6 +10,7 @@
 #include "kernels/linalg/matrices.h"
 #include "kernels/linalg/pivots.h"
 #include "kernels/linalg/product.h"
+#include "kernels/util/check_shape.h"
 
 namespace interp::linalg {
 namespace {
@@ -22,8 +23,8 @@ constexpr int kXGrad = 0;
 absl::Status InferLuGrad(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckMatrices(ctx, kOut, "Out"));
   const Shape& out = ctx.input(kOut).shape;
-  INTERP_RETURN_IF_ERROR(CheckShape(ctx, kPivots, "Pivots", PivotsShape(out)));
-  INTERP_RETURN_IF_ERROR(CheckShape(ctx, kOutGrad, "Out@GRAD", out));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kPivots, "Pivots", PivotsShape(out)));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutGrad, "Out@GRAD", out));
   if (ctx.input(kPivots).dtype != DType::kInt32) {
     return InvalidArgument("input 'Pivots' is ", DescribeType(ctx.input(kPivots)),
                            ", expected int32");
@@ -105,11 +106,11 @@ absl::Status InferUnpackGrad(InferContext& ctx) {
   const int64_t steps = std::min(in.rows, in.cols);
   if (ctx.has_input(kLGrad)) {
     INTERP_RETURN_IF_ERROR(
-        CheckShape(ctx, kLGrad, "L@GRAD", WithMatrix(BatchOf(x), in.rows, steps)));
+        CheckInputShape(ctx, kLGrad, "L@GRAD", WithMatrix(BatchOf(x), in.rows, steps)));
   }
   if (ctx.has_input(kUGrad)) {
     INTERP_RETURN_IF_ERROR(
-        CheckShape(ctx, kUGrad, "U@GRAD", WithMatrix(BatchOf(x), steps, in.cols)));
+        CheckInputShape(ctx, kUGrad, "U@GRAD", WithMatrix(BatchOf(x), steps, in.cols)));
   }
   ctx.ShareShape(kX, kXGrad);
   return absl::OkStatus();

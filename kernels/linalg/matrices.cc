@@ -83,14 +83,6 @@ absl::Status CheckSquare(const OpContext& ctx, int slot, absl::string_view name)
                          ", expected square matrices");
 }
 
-absl::Status CheckShape(const OpContext& ctx, int slot, absl::string_view name,
-                        const Shape& expected) {
-  const Shape& shape = ctx.input(slot).shape;
-  if (shape == expected) return absl::OkStatus();
-  return InvalidArgument("input '", name, "' has shape ", ToString(shape), ", expected ",
-                         ToString(expected));
-}
-
 absl::StatusOr<BatchPairs> PairBatches(const Shape& x, const Shape& y) {
   BatchPairs pairs;
   INTERP_ASSIGN_OR_RETURN(pairs.batch, BroadcastShapes(x, y, kTrailingAxis));

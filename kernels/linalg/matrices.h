@@ -61,10 +61,6 @@ MatrixMap<T> MatrixAt(Tensor& tensor, const Matrices& matrices, int64_t index) {
 absl::Status CheckMatrices(const OpContext& ctx, int slot, absl::string_view name);
 absl::Status CheckSquare(const OpContext& ctx, int slot, absl::string_view name);
 
-// InvalidArgument unless input `slot`, called `name`, has that shape.
-absl::Status CheckShape(const OpContext& ctx, int slot, absl::string_view name,
-                        const Shape& expected);
-
 // Two batches that are broadcast to one: index i of the result is x() and y() of step i.
 struct BatchPairs {
   Shape batch;

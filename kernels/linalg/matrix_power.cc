@@ -5,6 +5,7 @@
 
 #include "kernels/linalg/matrices.h"
 #include "kernels/linalg/product.h"
+#include "kernels/util/check_shape.h"
 
 namespace interp::linalg {
 namespace {
@@ -74,7 +75,7 @@ constexpr int kXGrad = 0;
 
 absl::Status InferPowerGrad(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckSquare(ctx, kX, "X"));
-  INTERP_RETURN_IF_ERROR(CheckShape(ctx, kOutGrad, "Out@GRAD", ctx.input(kX).shape));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutGrad, "Out@GRAD", ctx.input(kX).shape));
   ctx.ShareShape(kX, kXGrad);
   return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 #include "kernels/linalg/matrices.h"
 #include "kernels/linalg/product.h"
 #include "kernels/util/all_present.h"
+#include "kernels/util/check_shape.h"
 
 namespace interp::linalg {
 namespace {
@@ -82,7 +83,7 @@ absl::Status InferMultiDotGrad(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Chain chain, ChainOf(ctx));
   const Shape& grad = ctx.input(kOutGrad).shape;
   const bool scalars = grad.numel() == 1 && chain.out.numel() == 1;
-  if (!scalars) INTERP_RETURN_IF_ERROR(CheckShape(ctx, kOutGrad, "Out@GRAD", chain.out));
+  if (!scalars) INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutGrad, "Out@GRAD", chain.out));
   const absl::Span<Tensor* const> outs = ctx.outputs(kXGrad);
   if (outs.size() != ctx.inputs(kX).size()) {
     return InvalidArgument("'X@GRAD' has ", outs.size(), " arguments, expected ",

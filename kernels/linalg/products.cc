@@ -5,6 +5,7 @@
 #include "kernels/linalg/matrices.h"
 #include "kernels/linalg/product.h"
 #include "kernels/util/broadcast.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp::linalg {
@@ -66,7 +67,7 @@ constexpr int kVecGrad = 1;
 
 absl::Status InferMvGrad(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckMatrixAndVector(ctx));
-  INTERP_RETURN_IF_ERROR(CheckShape(ctx, kOutGrad, "Out@GRAD", {ctx.input(kX).shape[0]}));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutGrad, "Out@GRAD", {ctx.input(kX).shape[0]}));
   ctx.ShareShape(kX, kXGrad);
   ctx.ShareShape(kVec, kVecGrad);
   return absl::OkStatus();
@@ -167,7 +168,7 @@ constexpr int kAddmmGrad = 3;
 
 absl::Status InferAddmmGrad(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Shape shape, AddmmShape(ctx));
-  INTERP_RETURN_IF_ERROR(CheckShape(ctx, kAddmmGrad, "Out@GRAD", shape));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kAddmmGrad, "Out@GRAD", shape));
   for (const int slot : {kInput, kLeft, kRight}) ctx.ShareShape(slot, slot);
   return absl::OkStatus();
 }

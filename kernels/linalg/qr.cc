@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/linalg/matrices.h"
 #include "kernels/linalg/product.h"
+#include "kernels/util/check_shape.h"
 
 namespace interp::linalg {
 namespace {
@@ -115,13 +116,13 @@ absl::Status InferQrGrad(InferContext& ctx) {
                            ": more rows than columns have no gradient; use 'reduced'");
   }
   const Factors factors = FactorsOf(x, mode);
-  INTERP_RETURN_IF_ERROR(CheckShape(ctx, kForwardQ, "Q", factors.q));
-  INTERP_RETURN_IF_ERROR(CheckShape(ctx, kForwardR, "R", factors.r));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kForwardQ, "Q", factors.q));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kForwardR, "R", factors.r));
   if (ctx.has_input(kQGrad)) {
-    INTERP_RETURN_IF_ERROR(CheckShape(ctx, kQGrad, "Q@GRAD", factors.q));
+    INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kQGrad, "Q@GRAD", factors.q));
   }
   if (ctx.has_input(kRGrad)) {
-    INTERP_RETURN_IF_ERROR(CheckShape(ctx, kRGrad, "R@GRAD", factors.r));
+    INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kRGrad, "R@GRAD", factors.r));
   }
   ctx.ShareShape(kX, kX);
   return absl::OkStatus();

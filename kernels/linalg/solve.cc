@@ -8,6 +8,7 @@
 
 #include "kernels/linalg/matrices.h"
 #include "kernels/linalg/product.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/fill_zero.h"
 
 namespace interp::linalg {
@@ -126,8 +127,8 @@ constexpr int kOutGrad = 3;
 
 absl::Status InferSolveGrad(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const System system, SystemOf(ctx));
-  INTERP_RETURN_IF_ERROR(CheckShape(ctx, kOut, "Out", system.out));
-  INTERP_RETURN_IF_ERROR(CheckShape(ctx, kOutGrad, "Out@GRAD", system.out));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOut, "Out", system.out));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutGrad, "Out@GRAD", system.out));
   ctx.ShareShape(0, 0);
   ctx.ShareShape(1, 1);
   return absl::OkStatus();

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "kernels/linalg/singular_values.h"
+#include "kernels/util/check_shape.h"
 
 namespace interp::linalg {
 namespace {
@@ -107,7 +108,7 @@ constexpr int kXGrad = 0;
 
 absl::Status CheckOptional(const InferContext& ctx, int slot, absl::string_view name,
                            const Shape& expected) {
-  return ctx.has_input(slot) ? CheckShape(ctx, slot, name, expected) : absl::OkStatus();
+  return ctx.has_input(slot) ? CheckInputShape(ctx, slot, name, expected) : absl::OkStatus();
 }
 
 absl::Status InferSvdGrad(InferContext& ctx) {
@@ -117,9 +118,9 @@ absl::Status InferSvdGrad(InferContext& ctx) {
   const Shape u = ShapeOf(x, factors.u);
   const Shape vh = ShapeOf(x, factors.vh);
   const Shape s = ValuesShape(x, factors.values);
-  INTERP_RETURN_IF_ERROR(CheckShape(ctx, kForwardU, "U", u));
-  INTERP_RETURN_IF_ERROR(CheckShape(ctx, kForwardVh, "VH", vh));
-  INTERP_RETURN_IF_ERROR(CheckShape(ctx, kForwardS, "S", s));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kForwardU, "U", u));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kForwardVh, "VH", vh));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kForwardS, "S", s));
   INTERP_RETURN_IF_ERROR(CheckOptional(ctx, kUGrad, "U@GRAD", u));
   INTERP_RETURN_IF_ERROR(CheckOptional(ctx, kVhGrad, "VH@GRAD", vh));
   INTERP_RETURN_IF_ERROR(CheckOptional(ctx, kSGrad, "S@GRAD", s));

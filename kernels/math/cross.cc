@@ -2,6 +2,7 @@
 // the first one that has. cross_grad: X@GRAD = Y x Out@GRAD, Y@GRAD = Out@GRAD x X.
 #include "core/op_def.h"
 #include "kernels/util/arithmetic.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/lines.h"
 #include "kernels/util/shape_args.h"
 
@@ -83,10 +84,7 @@ constexpr int kOutGrad = 2;
 
 absl::Status InferCrossGrad(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(LinesOf(ctx).status());
-  if (ctx.input(kOutGrad).shape != ctx.input(kX).shape) {
-    return InvalidArgument("input 'Out@GRAD' has shape ", ToString(ctx.input(kOutGrad).shape),
-                           ", expected ", ToString(ctx.input(kX).shape));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutGrad, "Out@GRAD", ctx.input(kX).shape));
   ctx.ShareShape(kX, kX);
   ctx.ShareShape(kY, kY);
   return absl::OkStatus();

@@ -6,6 +6,7 @@
 #include "core/op_def.h"
 #include "kernels/complex/complex_dtype.h"
 #include "kernels/util/arithmetic.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/fill_zero.h"
 #include "kernels/util/shape_args.h"
 
@@ -97,10 +98,7 @@ constexpr int kOutGrad = 2;
 
 absl::Status InferKronGrad(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const KronShapes shapes, ShapesOf(ctx));
-  if (ctx.input(kOutGrad).shape != shapes.out) {
-    return InvalidArgument("input 'Out@GRAD' has shape ", ToString(ctx.input(kOutGrad).shape),
-                           ", expected ", ToString(shapes.out));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutGrad, "Out@GRAD", shapes.out));
   ctx.ShareShape(kX, kX);
   ctx.ShareShape(kY, kY);
   return absl::OkStatus();

@@ -6,6 +6,7 @@
 
 #include "core/op_def.h"
 #include "kernels/util/broadcast.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp {
@@ -86,10 +87,7 @@ constexpr int kYGrad = 1;
 
 absl::Status InferLerpGrad(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Shape shape, LerpShape(ctx, kX, kY, kWeight));
-  if (ctx.input(kOutGrad).shape != shape) {
-    return InvalidArgument("input 'Out@GRAD' has shape ", ToString(ctx.input(kOutGrad).shape),
-                           ", expected ", ToString(shape));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutGrad, "Out@GRAD", shape));
   ctx.ShareShape(kX, kXGrad);
   ctx.ShareShape(kY, kYGrad);
   return absl::OkStatus();

@@ -1,6 +1,7 @@
 // norm_grad: X@GRAD = (Out@GRAD - X sum(X Out@GRAD) / Norm^2) / Norm, with the sum along `axis`.
 #include "kernels/math/norm_attrs.h"
 #include "kernels/math/reduction_grad.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/gradient_shape.h"
 
 namespace interp {
@@ -14,10 +15,7 @@ constexpr int kXGrad = 0;
 absl::Status InferNormGrad(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
   INTERP_ASSIGN_OR_RETURN(const Shape norm, NormShape(ctx.attrs<NormAttrs>(), x));
-  if (ctx.input(kNorm).shape != norm) {
-    return InvalidArgument("input 'Norm' has shape ", ToString(ctx.input(kNorm).shape),
-                           ", expected ", ToString(norm));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kNorm, "Norm", norm));
   INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", x));
   ctx.ShareShape(kX, kXGrad);
   return absl::OkStatus();

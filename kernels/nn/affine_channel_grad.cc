@@ -17,7 +17,7 @@ constexpr int kBiasGrad = 2;
 absl::Status Infer(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const int64_t channels, AffineChannels(ctx, kX));
   INTERP_RETURN_IF_ERROR(CheckOfChannels(ctx, kScale, "Scale", channels));
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOutGrad), "Out@GRAD", ctx.input(kX).shape));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", ctx.input(kX).shape));
   ctx.SetShape(kXGrad, ctx.input(kX).shape);
   ctx.SetShape(kScaleGrad, {channels});
   ctx.SetShape(kBiasGrad, {channels});

@@ -9,9 +9,10 @@
 #include "core/op_def.h"
 #include "kernels/nn/batch_norm.h"
 #include "kernels/nn/channel_stats.h"
-#include "kernels/nn/gradient_shape.h"
+#include "kernels/nn/data_or_null.h"
 #include "kernels/nn/norm_grad.h"
 #include "kernels/nn/statistics_dtype.h"
+#include "kernels/util/gradient_shape.h"
 
 namespace interp::nn {
 namespace {
@@ -63,7 +64,7 @@ absl::Status Infer(InferContext& ctx) {
   if (x.rank() < 2 || x.rank() > 5) {
     return InvalidArgument("input 'X' has shape ", ToString(x), ", expected 2 to 5 dims");
   }
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kYGrad), "Y@GRAD", x));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kYGrad, "Y@GRAD", x));
   const int64_t channels = ctx.attrs<BatchNormAttrs>().channels_last_dims ? x.back() : x[1];
   const StatisticsSlots statistics = FindStatistics(ctx);
   const DType dtype = StatisticsDType(ctx.input(kX).dtype);

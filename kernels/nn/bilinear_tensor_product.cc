@@ -1,6 +1,7 @@
 // bilinear_tensor_product: Out[b, k] = x^T W y + Bias[k] for row x of X, row y of Y and matrix k of
 // Weight [size, x, y]. bilinear_tensor_product_grad: its gradients.
 #include "core/op_def.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/zeroed_output.h"
 
 namespace interp::nn {
@@ -89,10 +90,7 @@ constexpr int kBiasGrad = 3;
 absl::Status InferBilinearGrad(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Sizes sizes, SizesOf(ctx));
   const Shape expected = {sizes.batch, sizes.size};
-  if (ctx.input(kOutGrad).shape != expected) {
-    return InvalidArgument("input 'Out@GRAD' has shape ", ToString(ctx.input(kOutGrad).shape),
-                           ", expected ", ToString(expected));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutGrad, "Out@GRAD", expected));
   for (const int slot : {kX, kY, kWeight}) ctx.SetShape(slot, ctx.input(slot).shape);
   ctx.SetShape(kBiasGrad, {1, sizes.size});
   return absl::OkStatus();

@@ -7,9 +7,9 @@
 #include "kernels/nn/channel_stats.h"
 #include "kernels/nn/conv_direct_grad.h"
 #include "kernels/nn/conv_winograd_filter_grad.h"
-#include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/with_channels_last.h"
 #include "kernels/util/convert_elements.h"
+#include "kernels/util/gradient_shape.h"
 
 namespace interp::nn {
 namespace {
@@ -363,7 +363,7 @@ OpDef ConvGradDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(A
 }
 
 absl::Status InferConvGrad(InferContext& ctx, const Shape& out, int64_t channels) {
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kConvOutGrad), "Output@GRAD", out));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kConvOutGrad, "Output@GRAD", out));
   const Tensor* bias = ctx.optional_input(kConvBias);
   if (bias == nullptr ? ctx.has_output(kConvBiasGrad) : bias->numel() != channels) {
     return InvalidArgument("input 'Bias' is ", bias == nullptr ? "absent" : DescribeType(*bias),

@@ -8,7 +8,8 @@
 
 #include "core/op_def.h"
 #include "kernels/nn/data_norm.h"
-#include "kernels/nn/gradient_shape.h"
+#include "kernels/nn/data_or_null.h"
+#include "kernels/util/gradient_shape.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -39,7 +40,7 @@ absl::Status Infer(InferContext& ctx) {
   const auto& attrs = ctx.attrs<DataNormAttrs>();
   const Shape& x = ctx.input(kX).shape;
   INTERP_RETURN_IF_ERROR(CheckDataNormRows(attrs, x));
-  INTERP_RETURN_IF_ERROR(nn::CheckGradient(ctx.input(kYGrad), "Y@GRAD", x));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kYGrad, "Y@GRAD", x));
   for (const int slot : {kScaleW, kBias, kScales, kMeans}) {
     if (!attrs.scale_and_shift && slot <= kBias) continue;
     const Tensor* vector = ctx.optional_input(slot);

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "kernels/nn/conv_problem.h"
+#include "kernels/nn/data_or_null.h"
 #include "kernels/nn/deformable_conv.h"
 #include "kernels/nn/gemm.h"
-#include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/with_channels_last.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/transpose_plane.h"
@@ -30,9 +30,8 @@ constexpr int64_t kMaxParts = 16;
 
 absl::Status Infer(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const ConvProblem p, CheckDeformable(ctx));
-  INTERP_RETURN_IF_ERROR(
-      CheckGradient(ctx.input(kOutGrad), "Output@GRAD",
-                    {p.batch, p.out_channels, p.window[0].out, p.window[1].out}));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(
+      ctx, kOutGrad, "Output@GRAD", {p.batch, p.out_channels, p.window[0].out, p.window[1].out}));
   if (ctx.has_output(kMaskGrad) && !ctx.has_input(kDeformableMask)) {
     return InvalidArgument("output 'Mask@GRAD' without an input 'Mask'");
   }

@@ -2,7 +2,6 @@
 // complex numbers Y and X are conjugates.
 #include "core/op_def.h"
 #include "kernels/complex/complex_dtype.h"
-#include "kernels/nn/gradient_shape.h"
 
 namespace interp::nn {
 namespace {

@@ -2,8 +2,8 @@
 // factor of all elements.
 #include "core/op_def.h"
 #include "kernels/nn/dropout.h"
-#include "kernels/nn/gradient_shape.h"
 #include "kernels/util/arithmetic.h"
+#include "kernels/util/gradient_shape.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::nn {
@@ -17,7 +17,7 @@ absl::Status Infer(InferContext& ctx) {
   if (!ctx.attrs<DropoutAttrs>().test) {
     const Tensor* mask = ctx.optional_input(kMask);
     if (mask == nullptr) return InvalidArgument("input 'Mask' is absent");
-    INTERP_RETURN_IF_ERROR(CheckGradient(*mask, "Mask", ctx.input(kOutGrad).shape));
+    INTERP_RETURN_IF_ERROR(CheckGradientShape(*mask, "Mask", ctx.input(kOutGrad).shape));
     if (SizeOf(mask->dtype) != 1) {
       return InvalidArgument("input 'Mask' is ", DescribeType(*mask), ", expected uint8");
     }

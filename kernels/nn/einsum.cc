@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "kernels/util/check_shape.h"
 #include "kernels/util/copy.h"
 #include "kernels/util/fill_zero.h"
 #include "kernels/util/gradient_op.h"
@@ -99,10 +100,7 @@ constexpr int kOperandsGrad = 0;
 
 absl::Status InferEinsumGrad(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Terms terms, TermsOf(ctx, kCache));
-  if (ctx.input(kOutGrad).shape != terms.OutShape()) {
-    return InvalidArgument("input 'Out@GRAD' has shape ", ToString(ctx.input(kOutGrad).shape),
-                           ", expected ", ToString(terms.OutShape()));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutGrad, "Out@GRAD", terms.OutShape()));
   const auto operands = ctx.inputs(kCache);
   for (size_t i = 0; i < ctx.outputs(kOperandsGrad).size(); ++i) {
     if (i >= operands.size()) return InvalidArgument("there are more gradients than operands");

@@ -1,7 +1,7 @@
 // fsp_grad: X@GRAD = Out@GRAD Y / pixels and Y@GRAD = Out@GRAD^T X / pixels, image by image.
 #include "kernels/nn/fsp.h"
-#include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/product.h"
+#include "kernels/util/gradient_shape.h"
 
 namespace interp::nn {
 namespace {
@@ -12,7 +12,7 @@ constexpr int kYGrad = 1;
 
 absl::Status Infer(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Shape out, ResolveFsp(ctx));
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOutGrad), "Out@GRAD", out));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", out));
   ctx.ShareShape(kFspX, kXGrad);
   ctx.ShareShape(kFspY, kYGrad);
   return absl::OkStatus();

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "kernels/nn/channel_stats.h"
-#include "kernels/nn/gradient_shape.h"
+#include "kernels/nn/data_or_null.h"
 #include "kernels/nn/with_channels_last.h"
 
 namespace interp::nn {

@@ -27,7 +27,7 @@ constexpr int kBiasGrad = 2;
 
 absl::Status Infer(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const GroupSizes sizes, ResolveGroups(ctx, kScale + 1));
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kYGrad), "Y@GRAD", ctx.input(kX).shape));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kYGrad, "Y@GRAD", ctx.input(kX).shape));
   for (const int slot : {kMean, kVariance}) {
     if (ctx.input(slot).numel() == sizes.statistics.numel()) continue;
     return InvalidArgument("the input with the ", slot == kMean ? "means" : "variances", " is ",

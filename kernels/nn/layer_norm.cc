@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/op_def.h"
-#include "kernels/nn/gradient_shape.h"
+#include "kernels/nn/data_or_null.h"
 #include "kernels/nn/layer_norm_row.h"
 #include "kernels/nn/row_ops.h"
 #include "kernels/util/arithmetic.h"

@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "core/op_def.h"
+#include "kernels/nn/data_or_null.h"
 #include "kernels/nn/gemm.h"
-#include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/layer_norm.h"
 #include "kernels/nn/row_ops.h"
 #include "kernels/util/arithmetic.h"
+#include "kernels/util/gradient_shape.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::nn {
@@ -36,7 +37,7 @@ absl::Status Infer(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckLayerNorm(ctx));
   const Shape& x = ctx.input(kX).shape;
   const int begin = ctx.attrs<LayerNormAttrs>().begin;
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kYGrad), "Y@GRAD", x));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kYGrad, "Y@GRAD", x));
   const DType dtype = StatisticsDType(ctx.input(kX).dtype);
   for (const int slot : {kMean, kVariance}) {
     const Tensor& rows = ctx.input(slot);

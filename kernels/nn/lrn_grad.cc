@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "core/op_def.h"
-#include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/lrn.h"
+#include "kernels/util/gradient_shape.h"
 
 namespace interp::nn {
 namespace {
@@ -21,9 +21,9 @@ absl::Status Infer(InferContext& ctx) {
   if (x.rank() != 4) {
     return InvalidArgument("input 'X' has shape ", ToString(x), ", expected 4 dims");
   }
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOut), "Out", x));
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kMidOut), "MidOut", x));
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOutGrad), "Out@GRAD", x));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOut, "Out", x));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kMidOut, "MidOut", x));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", x));
   ctx.SetShape(kXGrad, ctx.input(kX).shape);
   return absl::OkStatus();
 }

@@ -8,8 +8,8 @@
 #include <type_traits>
 
 #include "core/op_def.h"
-#include "kernels/nn/gradient_shape.h"
 #include "kernels/util/flops.h"
+#include "kernels/util/gradient_shape.h"
 #include "kernels/util/parallel_for.h"
 #include "kernels/util/without_lod.h"
 
@@ -28,7 +28,7 @@ absl::StatusOr<ResolvedProduct> Resolve(const OpContext& ctx) {
 
 absl::Status Infer(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const ResolvedProduct resolved, Resolve(ctx));
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOutGrad), "Out@GRAD", resolved.out));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", resolved.out));
   ctx.ShareShape(kX, kXGrad);
   ctx.ShareShape(kY, kYGrad);
   return absl::OkStatus();

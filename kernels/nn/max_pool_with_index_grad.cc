@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/op_def.h"
-#include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/max_pool_index.h"
+#include "kernels/util/gradient_shape.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::nn {
@@ -18,7 +18,7 @@ constexpr int kXGrad = 0;
 absl::Status Infer(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const PoolShapes shapes,
                           ResolveIndexPool(ctx.attrs<PoolAttrs>(), ctx.input(kX).shape));
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOutGrad), "Out@GRAD", shapes.out));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", shapes.out));
   INTERP_RETURN_IF_ERROR(CheckPositionsType(ctx.input(kMask), "Mask", shapes.out));
   ctx.ShareShape(kX, kXGrad);
   return absl::OkStatus();

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "core/op_def.h"
-#include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/maxout.h"
+#include "kernels/util/gradient_shape.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::nn {
@@ -17,8 +17,8 @@ constexpr int kXGrad = 0;
 absl::Status Infer(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const MaxoutBlocks blocks,
                           ResolveMaxout(ctx.attrs<MaxoutAttrs>(), ctx.input(kX).shape));
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOut), "Out", blocks.out));
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOutGrad), "Out@GRAD", blocks.out));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOut, "Out", blocks.out));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", blocks.out));
   ctx.ShareShape(kX, kXGrad);
   return absl::OkStatus();
 }

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/nn/gradient_shape.h"
+#include "kernels/nn/data_or_null.h"
 #include "kernels/nn/image.h"
 #include "kernels/nn/with_channels_last.h"
 #include "kernels/util/arithmetic.h"

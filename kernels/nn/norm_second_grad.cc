@@ -13,7 +13,7 @@
 
 #include "core/op_def.h"
 #include "kernels/nn/batch_norm.h"
-#include "kernels/nn/gradient_shape.h"
+#include "kernels/util/gradient_shape.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::nn {
@@ -82,8 +82,8 @@ absl::Status Infer(InferContext& ctx) {
   }
   const NormAttrs& attrs = ctx.attrs<NormAttrs>();
   const Extents extents = ExtentsOf(x, attrs);
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kDY), kNames[kDY], x));
-  if (ctx.has_input(kDDX)) INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kDDX), kNames[kDDX], x));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kDY, kNames[kDY], x));
+  if (ctx.has_input(kDDX)) INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kDDX, kNames[kDDX], x));
   const int mean = attrs.running ? kMean : kSavedMean;
   if (!ctx.has_input(mean) || !ctx.has_input(mean + 1)) {
     return InvalidArgument("there are no statistics");

@@ -7,11 +7,11 @@
 
 #include "core/op_def.h"
 #include "kernels/nn/gemm_tile.h"
-#include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/lanes.h"
 #include "kernels/nn/pool_problem.h"
 #include "kernels/nn/with_channels_last.h"
 #include "kernels/util/convert_elements.h"
+#include "kernels/util/gradient_shape.h"
 
 namespace interp::nn {
 namespace {
@@ -26,8 +26,8 @@ absl::Status Infer(InferContext& ctx) {
   PoolAttrs own;
   INTERP_ASSIGN_OR_RETURN(const PoolAttrs* const attrs, PoolAttrsOf(ctx, kKernelSize, own));
   INTERP_ASSIGN_OR_RETURN(const PoolShapes shapes, ResolvePool(*attrs, ctx.input(kX).shape));
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOut), "Out", shapes.out));
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOutGrad), "Out@GRAD", shapes.out));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOut, "Out", shapes.out));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", shapes.out));
   ctx.ShareShape(kX, kXGrad);
   return absl::OkStatus();
 }

@@ -7,11 +7,12 @@
 #include <type_traits>
 #include <utility>
 
-#include "kernels/nn/gradient_shape.h"
+#include "kernels/nn/data_or_null.h"
 #include "kernels/nn/onednn.h"
 #include "kernels/nn/product.h"
 #include "kernels/nn/rnn_grad_memory.h"
 #include "kernels/util/flops.h"
+#include "kernels/util/gradient_shape.h"
 #include "kernels/util/row_sum.h"
 
 namespace interp::nn {
@@ -47,9 +48,9 @@ absl::Status Infer(InferContext& ctx) {
   const RnnSizes s = RnnSizesOf(ctx);
   if (attrs.test) return InvalidArgument("attribute 'is_test' is true: nothing was kept");
   const Shape out = {s.time, s.batch, s.width()};
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOut), "Out", out));
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOutGrad), "Out@GRAD", out));
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kReserve), "Reserve", {ReserveSize(attrs, s)}));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOut, "Out", out));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", out));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kReserve, "Reserve", {ReserveSize(attrs, s)}));
   const DType computed = ReserveDType(ctx.input(kOut).dtype);
   if (ctx.input(kReserve).dtype != computed) {
     return InvalidArgument("input 'Reserve' is ", DescribeType(ctx.input(kReserve)), ", expected ",
@@ -70,7 +71,7 @@ absl::Status Infer(InferContext& ctx) {
   for (const Tensor* state : states) {
     if (state == nullptr) continue;
     INTERP_RETURN_IF_ERROR(
-        CheckGradient(*state, "State@GRAD", {s.layers * s.directions, s.batch, s.hidden}));
+        CheckGradientShape(*state, "State@GRAD", {s.layers * s.directions, s.batch, s.hidden}));
   }
   ctx.ShareShape(kRnnInput, kInputGrad);
   INTERP_RETURN_IF_ERROR(ShareShapes(ctx, kRnnPreState, kPreStateGrad, "PreState@GRAD"));

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/op_def.h"
-#include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/softmax.h"
+#include "kernels/util/gradient_shape.h"
 
 namespace interp::nn {
 namespace {
@@ -19,7 +19,7 @@ absl::Status Infer(InferContext& ctx) {
   if (!NormalizeAxis(axis, std::max(out.rank(), 1)).has_value()) {
     return InvalidArgument("attribute 'axis' is ", axis, " for input 'Out' ", ToString(out));
   }
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOutGrad), "Out@GRAD", out));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", out));
   ctx.ShareShape(kOut, kXGrad);
   return absl::OkStatus();
 }

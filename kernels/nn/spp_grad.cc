@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/op_def.h"
-#include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/spp.h"
+#include "kernels/util/gradient_shape.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::nn {
@@ -17,8 +17,8 @@ constexpr int kXGrad = 0;
 
 absl::Status Infer(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Shape out, ResolveSpp(ctx.attrs<SppAttrs>(), ctx.input(kX).shape));
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOut), "Out", out));
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOutGrad), "Out@GRAD", out));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOut, "Out", out));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", out));
   ctx.ShareShape(kX, kXGrad);
   return absl::OkStatus();
 }

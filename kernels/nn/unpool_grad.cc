@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "core/op_def.h"
-#include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/unpool.h"
+#include "kernels/util/gradient_shape.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::nn {
@@ -17,7 +17,7 @@ constexpr int kXGrad = 0;
 
 absl::Status Infer(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Shape out, ResolveUnpool(ctx, kSize));
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOutGrad), "Out@GRAD", out));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", out));
   ctx.ShareShape(kX, kXGrad);
   return absl::OkStatus();
 }

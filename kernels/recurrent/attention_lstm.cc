@@ -13,8 +13,8 @@
 
 #include "core/op_def.h"
 #include "kernels/recurrent/activation.h"
-#include "kernels/recurrent/check_shape.h"
 #include "kernels/sequence/lod.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/parallel_for.h"
 #include "kernels/util/shape_args.h"
 

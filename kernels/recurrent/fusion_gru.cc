@@ -3,12 +3,12 @@
 #include <optional>
 
 #include "core/op_def.h"
-#include "kernels/recurrent/check_shape.h"
 #include "kernels/recurrent/gru_attrs.h"
 #include "kernels/recurrent/gru_layer.h"
 #include "kernels/recurrent/input_product.h"
 #include "kernels/recurrent/packed_weights.h"
 #include "kernels/sequence/lod.h"
+#include "kernels/util/check_shape.h"
 
 namespace interp::recurrent {
 namespace {

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "core/op_def.h"
-#include "kernels/recurrent/check_shape.h"
 #include "kernels/recurrent/input_product.h"
 #include "kernels/recurrent/lstm_attrs.h"
 #include "kernels/recurrent/lstm_layer.h"
 #include "kernels/recurrent/packed_weights.h"
 #include "kernels/sequence/lod.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/indices.h"
 #include "kernels/util/shape_args.h"
 

@@ -8,10 +8,10 @@
 // them. BatchGate holds activated gates. It has no LoD, see lstm.cc.
 #include <optional>
 
-#include "kernels/recurrent/check_shape.h"
 #include "kernels/recurrent/gru_attrs.h"
 #include "kernels/recurrent/gru_layer.h"
 #include "kernels/recurrent/step_order.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/flops.h"
 #include "kernels/util/gradient_op.h"
 

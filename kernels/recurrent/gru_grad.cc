@@ -1,8 +1,8 @@
 // gru_grad: from the last step to the first, each step with its gates at once; then the gradients
 // of weights and biases as products and sums over all steps. The formulas are in gru.cc.
-#include "kernels/recurrent/check_shape.h"
 #include "kernels/recurrent/gru_attrs.h"
 #include "kernels/recurrent/gru_gradient.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/flops.h"
 #include "kernels/util/gradient_shape.h"
 

@@ -1,9 +1,9 @@
 // gru_unit: one step of gru (see there) for a batch of states.
 #include <optional>
 
-#include "kernels/recurrent/check_shape.h"
 #include "kernels/recurrent/gru_attrs.h"
 #include "kernels/recurrent/gru_cell.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/flops.h"
 #include "kernels/util/parallel_for.h"
 

@@ -1,7 +1,7 @@
 // gru_unit_grad: one step of gru_grad (see there) for a batch of states.
-#include "kernels/recurrent/check_shape.h"
 #include "kernels/recurrent/gru_attrs.h"
 #include "kernels/recurrent/gru_gradient.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/flops.h"
 
 namespace interp::recurrent {

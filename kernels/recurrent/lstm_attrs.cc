@@ -1,7 +1,7 @@
 #include "kernels/recurrent/lstm_attrs.h"
 
-#include "kernels/recurrent/check_shape.h"
 #include "kernels/recurrent/step_order.h"
+#include "kernels/util/check_shape.h"
 
 namespace interp::recurrent {
 

@@ -6,8 +6,8 @@
 // limit gets no gradient.
 #include <optional>
 
-#include "kernels/recurrent/check_shape.h"
 #include "kernels/recurrent/lstm_gradient.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/flops.h"
 #include "kernels/util/gradient_shape.h"
 

@@ -4,8 +4,8 @@
 //
 // Not the order of gates of lstm.
 #include "core/op_def.h"
-#include "kernels/recurrent/check_shape.h"
 #include "kernels/recurrent/lstm_attrs.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/flops.h"
 #include "kernels/util/parallel_for.h"
 #include "kernels/util/vector_math.h"

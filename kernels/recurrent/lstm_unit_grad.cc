@@ -1,8 +1,8 @@
 // lstm_unit_grad: the formulas are in lstm_unit.cc. The gates are computed again: X is the only
 // thing the forward op leaves of them.
 #include "core/op_def.h"
-#include "kernels/recurrent/check_shape.h"
 #include "kernels/recurrent/lstm_attrs.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/parallel_for.h"
 #include "kernels/util/vector_math.h"
 

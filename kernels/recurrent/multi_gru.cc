@@ -7,11 +7,11 @@
 
 #include "core/op_def.h"
 #include "kernels/nn/product.h"
-#include "kernels/recurrent/check_shape.h"
 #include "kernels/recurrent/gru_attrs.h"
 #include "kernels/recurrent/gru_layer.h"
 #include "kernels/sequence/lod.h"
 #include "kernels/util/all_present.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp::recurrent {

@@ -8,6 +8,7 @@
 
 #include "kernels/nn/weight_product.h"
 #include "kernels/sequence/sequence_windows.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/flops.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/parallel_for.h"
@@ -24,10 +25,7 @@ constexpr int kFilterGrad = 2;
 absl::Status InferSequenceConvGrad(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckInputs(ctx));
   const Shape expected = {ctx.input(kX).shape[0], ctx.input(kFilter).shape[1]};
-  if (!(ctx.input(kOutGrad).shape == expected)) {
-    return InvalidArgument("input 'Out@GRAD' has shape ", ToString(ctx.input(kOutGrad).shape),
-                           ", expected ", ToString(expected));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutGrad, "Out@GRAD", expected));
   ctx.ShareShape(kX, kXGrad);
   ctx.ShareShape(kFilter, kFilterGrad);
   INTERP_RETURN_IF_ERROR(ShareOptionalShape(ctx, kPaddingData, "PaddingData", kPaddingDataGrad));

@@ -6,6 +6,7 @@
 #include "core/op_def.h"
 #include "kernels/sequence/lod.h"
 #include "kernels/sequence/sequence_pool_attrs.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -21,10 +22,7 @@ absl::Status InferSequencePoolGrad(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Offsets offsets, SequenceOffsets(x, "X"));
   Shape shape = x.shape;
   shape[0] = SequenceCount(offsets);
-  if (!(ctx.input(kOutGrad).shape == shape)) {
-    return InvalidArgument("input 'Out@GRAD' has shape ", ToString(ctx.input(kOutGrad).shape),
-                           ", expected ", ToString(shape));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutGrad, "Out@GRAD", shape));
   if (ctx.attrs<SequencePoolAttrs>().pooling == Pooling::kMax) {
     const Tensor* const index = ctx.optional_input(kMaxIndex);
     if (index == nullptr || index->dtype != DType::kInt32 || !(index->shape == shape)) {

@@ -3,6 +3,7 @@
 
 #include "core/op_def.h"
 #include "kernels/sequence/slices.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/indices.h"
 
 namespace interp {
@@ -20,10 +21,7 @@ absl::Status InferSequenceSliceGrad(InferContext& ctx) {
                           OffsetsOfSlices(x, ctx.input(kOffset), ctx.input(kLength)));
   Shape shape = x.shape;
   shape[0] = level.back();
-  if (!(ctx.input(kOutGrad).shape == shape)) {
-    return InvalidArgument("input 'Out@GRAD' has shape ", ToString(ctx.input(kOutGrad).shape),
-                           ", expected ", ToString(shape));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutGrad, "Out@GRAD", shape));
   ctx.ShareShape(kX, kXGrad);
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/sequence/topk_avg.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp::topk_avg {
@@ -23,10 +24,7 @@ absl::Status InferTopkAvgGrad(InferContext& ctx) {
                            " int32 elements");
   }
   const Shape expected = {rows, attrs.channels * std::ssize(attrs.topks)};
-  if (!(ctx.input(kOutGrad).shape == expected)) {
-    return InvalidArgument("input 'Out@GRAD' has shape ", ToString(ctx.input(kOutGrad).shape),
-                           ", expected ", ToString(expected));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutGrad, "Out@GRAD", expected));
   ctx.ShareShape(kX, kXGrad);
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "kernels/tensor/diagonal.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/fill_zero.h"
 #include "kernels/util/scalar_bytes.h"
 
@@ -74,10 +75,7 @@ constexpr int kXGrad = 0;
 absl::Status InferDiagGrad(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Shape shape,
                           DiagShape(ctx.attrs<DiagAttrs>(), ctx.input(kX).shape));
-  if (ctx.input(kOutGrad).shape != shape) {
-    return InvalidArgument("input 'Out@GRAD' has shape ", ToString(ctx.input(kOutGrad).shape),
-                           ", expected ", ToString(shape));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutGrad, "Out@GRAD", shape));
   ctx.ShareShape(kX, kXGrad);
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 
 #include "core/op_def.h"
 #include "kernels/util/arithmetic.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/fill_zero.h"
 #include "kernels/util/shape_args.h"
 #include "kernels/util/strided_copy.h"
@@ -205,10 +206,7 @@ constexpr int kOutGrad = 1;
 constexpr int kXGrad = 0;
 
 absl::Status CheckOutGrad(InferContext& ctx, const Shape& expected) {
-  if (ctx.input(kOutGrad).shape != expected) {
-    return InvalidArgument("input 'Out@GRAD' has shape ", ToString(ctx.input(kOutGrad).shape),
-                           ", expected ", ToString(expected));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutGrad, "Out@GRAD", expected));
   ctx.ShareShape(kX, kXGrad);
   return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 #include <complex>
 
 #include "kernels/util/arithmetic.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/copy.h"
 
 namespace interp::index_put {
@@ -74,10 +75,7 @@ constexpr int kXGrad = 0;
 constexpr int kValueGrad = 1;
 
 absl::Status InferIndexPutGrad(InferContext& ctx) {
-  if (ctx.input(kOutGrad).shape != ctx.input(kX).shape) {
-    return InvalidArgument("input 'out@GRAD' has shape ", ToString(ctx.input(kOutGrad).shape),
-                           ", expected ", ToString(ctx.input(kX).shape));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutGrad, "out@GRAD", ctx.input(kX).shape));
   ctx.ShareShape(kX, kXGrad);
   ctx.ShareShape(kValue, kValueGrad);
   return absl::OkStatus();

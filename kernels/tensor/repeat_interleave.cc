@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/op_def.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/indices.h"
 #include "kernels/util/lines.h"
 #include "kernels/util/shape_args.h"
@@ -100,10 +101,7 @@ constexpr int kXGrad = 0;
 
 absl::Status InferRepeatGrad(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Shape shape, RepeatedShape(ctx));
-  if (ctx.input(kOutGrad).shape != shape) {
-    return InvalidArgument("input 'Out@GRAD' has shape ", ToString(ctx.input(kOutGrad).shape),
-                           ", expected ", ToString(shape));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutGrad, "Out@GRAD", shape));
   ctx.ShareShape(kX, kXGrad);
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/op_def.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/fill_zero.h"
 #include "kernels/util/shape_args.h"
 
@@ -213,10 +214,7 @@ constexpr int kYGrad = 1;
 constexpr int kXGrad = 0;
 
 absl::Status CheckYGrad(InferContext& ctx, const Shape& expected) {
-  if (ctx.input(kYGrad).shape != expected) {
-    return InvalidArgument("input 'Y@GRAD' has shape ", ToString(ctx.input(kYGrad).shape),
-                           ", expected ", ToString(expected));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kYGrad, "Y@GRAD", expected));
   ctx.ShareShape(kX, kXGrad);
   return absl::OkStatus();
 }
