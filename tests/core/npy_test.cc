@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/io/file.h"
+#include "tests/testing/matchers.h"
 #include "tests/testing/temp_folder.h"
 
 namespace interp::npy_test {
@@ -13,6 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::Values;
 
 // A file of format version 1 with this header text.
 std::string File(absl::string_view header, absl::string_view elements) {
@@ -26,11 +28,6 @@ std::string HeaderOf(absl::string_view descr, absl::string_view shape,
                      absl::string_view fortran = "False") {
   return absl::StrCat("{'descr': '", descr, "', 'fortran_order': ", fortran, ", 'shape': ", shape,
                       ", }\n");
-}
-
-template <typename T>
-std::vector<T> Values(const Tensor& tensor) {
-  return {tensor.data<T>(), tensor.data<T>() + tensor.numel()};
 }
 
 Tensor MustParse(absl::string_view file) {

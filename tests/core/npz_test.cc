@@ -9,6 +9,7 @@
 #include "core/io/file.h"
 #include "core/io/zip_reader.h"
 #include "core/io/zip_writer.h"
+#include "tests/testing/matchers.h"
 #include "tests/testing/temp_folder.h"
 
 namespace interp::npz_test {
@@ -16,6 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::Values;
 
 // numpy.savez(a=np.array(7, dtype='u1')), NumPy 1.26: local sizes are in a zip64 field.
 constexpr absl::string_view kStored =
@@ -45,11 +47,6 @@ constexpr absl::string_view kZip64 =
     "ffffffffffffffff0000";
 
 std::string Bytes(absl::string_view hex) { return absl::HexStringToBytes(hex); }
-
-template <typename T>
-std::vector<T> Values(const Tensor& tensor) {
-  return {tensor.data<T>(), tensor.data<T>() + tensor.numel()};
-}
 
 std::vector<NamedTensor> MustParse(const std::string& file) {
   const absl::StatusOr<std::vector<NamedTensor>> tensors = ParseNpz(file);

@@ -10,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "core/io/file.h"
 #include "core/program_parse.h"
+#include "tests/testing/matchers.h"
 #include "tests/testing/temp_folder.h"
 
 namespace interp::params_test {
@@ -18,6 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::TempFolder;
+using testing::Values;
 
 std::string Hex(absl::string_view hex) {
   std::string digits;
@@ -56,11 +58,6 @@ absl::StatusOr<std::vector<NamedTensor>> Parse(absl::string_view file,
 
 std::string MessageOf(absl::string_view file, absl::Span<const ParamDecl> params) {
   return std::string(Parse(file, params).status().message());
-}
-
-template <typename T>
-std::vector<T> Values(const Tensor& tensor) {
-  return {tensor.data<T>(), tensor.data<T>() + tensor.numel()};
 }
 
 std::string Written(absl::Span<const NamedTensor> params) {

@@ -3,15 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/testing/matchers.h"
+
 namespace interp::tensor_test {
 namespace {
 
 using ::testing::ElementsAre;
-
-template <typename T>
-std::vector<T> Values(const Tensor& tensor) {
-  return {tensor.data<T>(), tensor.data<T>() + tensor.numel()};
-}
+using testing::Values;
 
 TEST(TensorTest, OfCopiesValues) {
   const Tensor t = Tensor::Of<float>({2, 2}, {1, 2, 3, 4});

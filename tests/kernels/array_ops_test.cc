@@ -66,11 +66,6 @@ void ExpectAll(const std::vector<Failure>& failures) {
 
 Tensor Index(int64_t value) { return Tensor::Of<int64_t>({1}, {value}); }
 
-std::string IndexOp(const std::string& name, int64_t value) {
-  return absl::StrCat("  fill_constant() -> (Out=", name, ") {shape=[1], dtype=3, value=", value,
-                      ".0}\n");
-}
-
 TEST(ArrayOpsTest, IndicesThatAreNoneAreRefused) {
   const Tensor x = Numbers({2}, 1);
   const auto write = [&](const Tensor& index) {

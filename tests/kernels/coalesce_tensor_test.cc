@@ -14,10 +14,6 @@ using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::Pointwise;
 
-std::vector<float> ValuesOf(const Tensor& tensor) {
-  return {tensor.data<float>(), tensor.data<float>() + tensor.numel()};
-}
-
 absl::StatusOr<std::vector<Tensor>> Coalesce(const std::string& attrs) {
   INTERP_ASSIGN_OR_RETURN(
       Program program,
@@ -34,15 +30,15 @@ absl::StatusOr<std::vector<Tensor>> Coalesce(const std::string& attrs) {
 TEST(CoalesceTensorTest, JoinsWhatItCopies) {
   const auto out = Coalesce("use_align=true, align_size=8, copy_data=true");
   ASSERT_THAT(out, IsOk());
-  EXPECT_THAT(ValuesOf((*out)[0]), ElementsAre(1, 2));
-  EXPECT_THAT(ValuesOf((*out)[1]), ElementsAre(3));
-  EXPECT_THAT(ValuesOf((*out)[2]), ElementsAre(1, 2, 3, 0));
+  EXPECT_THAT(Values<float>((*out)[0]), ElementsAre(1, 2));
+  EXPECT_THAT(Values<float>((*out)[1]), ElementsAre(3));
+  EXPECT_THAT(Values<float>((*out)[2]), ElementsAre(1, 2, 3, 0));
 }
 
 TEST(CoalesceTensorTest, SetsAConstant) {
   const auto out = Coalesce("use_align=false, set_constant=true, constant=0.5");
   ASSERT_THAT(out, IsOk());
-  EXPECT_THAT(ValuesOf((*out)[2]), ElementsAre(0.5F, 0.5F, 0.5F));
+  EXPECT_THAT(Values<float>((*out)[2]), ElementsAre(0.5F, 0.5F, 0.5F));
 }
 
 TEST(CoalesceTensorTest, CopiesOrSets) {
@@ -79,9 +75,9 @@ TEST(CoalesceTensorTest, APartThatIsJoinedAnewLeavesTheOlderWholeItsValues) {
                      "  scale(X=b) -> (Out=yb)\n"),
         {"yf", "ya", "yb"});
     ASSERT_THAT(out, IsOk()) << copy;
-    EXPECT_THAT(ValuesOf((*out)[0]), ElementsAre(10, 20, 30, 40, 50)) << copy;
-    EXPECT_THAT(ValuesOf((*out)[1]), ElementsAre(14, 28)) << copy;
-    EXPECT_THAT(ValuesOf((*out)[2]), ElementsAre(30, 40, 50)) << copy;
+    EXPECT_THAT(Values<float>((*out)[0]), ElementsAre(10, 20, 30, 40, 50)) << copy;
+    EXPECT_THAT(Values<float>((*out)[1]), ElementsAre(14, 28)) << copy;
+    EXPECT_THAT(Values<float>((*out)[2]), ElementsAre(30, 40, 50)) << copy;
   }
 }
 
@@ -104,8 +100,8 @@ TEST(CoalesceTensorTest, AShapeThatIsReadBeforeTheValuesIsThere) {
       "  scale(X=t) -> (Out=yt)\n",
       {"y", "yt"});
   ASSERT_THAT(out, IsOk());
-  EXPECT_THAT(ValuesOf((*out)[0]), ElementsAre(1, 2, 3, 4, 5));
-  EXPECT_THAT(ValuesOf((*out)[1]), ElementsAre(5, 5, 5, 5, 5));
+  EXPECT_THAT(Values<float>((*out)[0]), ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_THAT(Values<float>((*out)[1]), ElementsAre(5, 5, 5, 5, 5));
 }
 
 // A line through points, as fleet writes its training for several trainers: `fuse` is what makes
@@ -173,8 +169,8 @@ absl::StatusOr<std::vector<float>> TrainLine(const std::string& text, int64_t fi
                                        Tensor::Of<float>({last - first, 1}, y)})
                                .status());
   }
-  std::vector<float> result = ValuesOf(scope.Find("w")->tensor);
-  result.push_back(ValuesOf(scope.Find("b")->tensor)[0]);
+  std::vector<float> result = Values<float>(scope.Find("w")->tensor);
+  result.push_back(Values<float>(scope.Find("b")->tensor)[0]);
   return result;
 }
 

@@ -37,10 +37,6 @@ absl::StatusOr<std::vector<Tensor>> RunTwice(const Case& test, const std::vector
   return core->Run(feeds);  // as a warm run has it
 }
 
-std::vector<float> FloatsOf(const Tensor& tensor) {
-  return {tensor.data<float>(), tensor.data<float>() + tensor.numel()};
-}
-
 Tensor Floats(const Shape& shape, const std::vector<float>& values) {
   return Tensor::Of<float>(shape, values);
 }
@@ -88,8 +84,8 @@ TEST(WhileGradTest, CarriesAndSumsOverTheTrips) {
     const auto out = RunTwice(
         Loop(outside), {Int(3), Floats({2}, {1, 2}), Floats({2}, {3, 4}), Floats({2}, {1, 10})});
     ASSERT_THAT(out, IsOk());
-    EXPECT_THAT(FloatsOf((*out)[1]), ElementsAre(8, 80));
-    EXPECT_THAT(FloatsOf((*out)[2]), ElementsAre(7, 70));
+    EXPECT_THAT(Values<float>((*out)[1]), ElementsAre(8, 80));
+    EXPECT_THAT(Values<float>((*out)[2]), ElementsAre(7, 70));
   }
 }
 
@@ -103,15 +99,15 @@ TEST(WhileGradTest, CarriesWhatNobodyWantsOutside) {
   const auto out =
       RunTwice(test, {Int(3), Floats({2}, {1, 2}), Floats({2}, {3, 4}), Floats({2}, {1, 10})});
   ASSERT_THAT(out, IsOk());
-  EXPECT_THAT(FloatsOf((*out)[1]), ElementsAre(7, 70));
+  EXPECT_THAT(Values<float>((*out)[1]), ElementsAre(7, 70));
 }
 
 TEST(WhileGradTest, OfNoTripIsWhatComesInAndZero) {
   const auto out = RunTwice(
       Loop("h@GRAD"), {Int(0), Floats({2}, {1, 2}), Floats({2}, {3, 4}), Floats({2}, {1, 10})});
   ASSERT_THAT(out, IsOk());
-  EXPECT_THAT(FloatsOf((*out)[1]), ElementsAre(1, 10));
-  EXPECT_THAT(FloatsOf((*out)[2]), ElementsAre(0, 0));
+  EXPECT_THAT(Values<float>((*out)[1]), ElementsAre(1, 10));
+  EXPECT_THAT(Values<float>((*out)[2]), ElementsAre(0, 0));
 }
 
 TEST(WhileGradTest, RefusesNamesThatDoNotFitTheGradients) {
@@ -159,7 +155,7 @@ TEST(WhileGradTest, CarriesArrays) {
   const auto out =
       RunTwice(test, {Int(3), Floats({2}, {1, 2}), Floats({2}, {1, 10}), Floats({2}, {2, 20})});
   ASSERT_THAT(out, IsOk());
-  EXPECT_THAT(FloatsOf((*out)[0]), ElementsAre(9, 90));
+  EXPECT_THAT(Values<float>((*out)[0]), ElementsAre(9, 90));
 }
 
 // x = x * x.detach(), three times.
@@ -194,9 +190,9 @@ TEST(WhileGradTest, ADetachedValueIsWhatEachTripFound) {
       {"y", "out", "y@GRAD"}};
   const auto out = RunTwice(test, {Int(3), Floats({2}, {1, 2})});
   ASSERT_THAT(out, IsOk());
-  EXPECT_THAT(FloatsOf((*out)[0]), ElementsAre(1, 256));
-  EXPECT_THAT(FloatsOf((*out)[1]), ElementsAre(1, 256));
-  EXPECT_THAT(FloatsOf((*out)[2]), ElementsAre(1, 128));
+  EXPECT_THAT(Values<float>((*out)[0]), ElementsAre(1, 256));
+  EXPECT_THAT(Values<float>((*out)[1]), ElementsAre(1, 256));
+  EXPECT_THAT(Values<float>((*out)[2]), ElementsAre(1, 128));
 }
 
 // Paddle wants gradients of integers that a cast in a loop reads.
@@ -237,7 +233,7 @@ TEST(ConditionalBlockGradTest, TakesWholeNumbersThatAreDeclaredAsFloats) {
   const auto out = RunTwice(test, {Tensor::Of<bool>({1}, {true}),
                                    Floats({2, 3}, {3, 1, 2, 7, 8, 9}), Floats({2}, {1, 10})});
   ASSERT_THAT(out, IsOk());
-  EXPECT_THAT(FloatsOf((*out)[0]), ElementsAre(0, 0, 1, 0, 10, 0));
+  EXPECT_THAT(Values<float>((*out)[0]), ElementsAre(0, 0, 1, 0, 10, 0));
 }
 
 TEST(ConditionalBlockGradTest, OfABlockThatDidNotRunIsZero) {
@@ -260,7 +256,7 @@ TEST(ConditionalBlockGradTest, OfABlockThatDidNotRunIsZero) {
     const auto out =
         RunTwice(test, {Floats({2}, {1, 2}), Tensor::Of<bool>({1}, {taken}), Floats({2}, {3, 4})});
     ASSERT_THAT(out, IsOk());
-    EXPECT_THAT(FloatsOf((*out)[0]), taken ? ElementsAre(6, 8) : ElementsAre(0, 0));
+    EXPECT_THAT(Values<float>((*out)[0]), taken ? ElementsAre(6, 8) : ElementsAre(0, 0));
   }
 }
 
@@ -289,7 +285,7 @@ TEST(ConditionalBlockGradTest, OfATableInABranchThatDidNotRunIsNoRows) {
         test, {Floats({3, 2}, {1, 1, 1, 1, 1, 1}), Tensor::Of<int64_t>({2, 1}, {2, 0}),
                Tensor::Of<bool>({1}, {taken}), Floats({2, 2}, {1, 2, 3, 4}), Floats({1}, {1})});
     ASSERT_THAT(out, IsOk());
-    EXPECT_THAT(FloatsOf((*out)[0]),
+    EXPECT_THAT(Values<float>((*out)[0]),
                 taken ? ElementsAre(-2, -3, 1, 1, 0, -1) : ElementsAre(1, 1, 1, 1, 1, 1));
   }
 }
@@ -352,8 +348,8 @@ TEST(ConditionalBlockGradTest, WhatABranchOverwritesHasNoGradientBehindIt) {
     const auto out = RunTwice(test, {Floats({2}, {1, 2}), Floats({2}, {5, 6}), Int(7),
                                      Tensor::Of<bool>({1}, {taken}), Floats({2}, {3, 4})});
     ASSERT_THAT(out, IsOk());
-    EXPECT_THAT(FloatsOf((*out)[0]), taken ? ElementsAre(6, 8) : ElementsAre(0, 0));
-    EXPECT_THAT(FloatsOf((*out)[1]), ElementsAre(0, 0));
+    EXPECT_THAT(Values<float>((*out)[0]), taken ? ElementsAre(6, 8) : ElementsAre(0, 0));
+    EXPECT_THAT(Values<float>((*out)[1]), ElementsAre(0, 0));
   }
 }
 
@@ -388,7 +384,7 @@ TEST(WhileGradTest, AGradientThatNothingMakesIsOfTheTypeItsBlockDeclares) {
     const auto out = RunTwice(
         test, {Floats({2}, {1, 2}), Tensor::Of<bool>({1}, {true}), Tensor::Of<bool>({1}, {taken})});
     ASSERT_THAT(out, IsOk());
-    EXPECT_THAT(FloatsOf((*out)[0]), ElementsAre(0, 0));
+    EXPECT_THAT(Values<float>((*out)[0]), ElementsAre(0, 0));
   }
 }
 
@@ -402,11 +398,11 @@ TEST(RnnMemoryHelperGradTest, IsZeroWithoutAGradient) {
       RunTwice({head + "  rnn_memory_helper_grad(X=x, Out@GRAD=og" + tail, {"x", "og"}, {"x@GRAD"}},
                {x, Floats({2}, {3, 4})});
   ASSERT_THAT(with, IsOk());
-  EXPECT_THAT(FloatsOf((*with)[0]), ElementsAre(3, 4));
+  EXPECT_THAT(Values<float>((*with)[0]), ElementsAre(3, 4));
   const auto without =
       RunTwice({head + "  rnn_memory_helper_grad(X=x" + tail, {"x"}, {"x@GRAD"}}, {x});
   ASSERT_THAT(without, IsOk());
-  EXPECT_THAT(FloatsOf((*without)[0]), ElementsAre(0, 0));
+  EXPECT_THAT(Values<float>((*without)[0]), ElementsAre(0, 0));
 }
 
 // The ops that the gradient of op `index` of block 0 is, one a line; gradients of `unwanted` are

@@ -36,11 +36,6 @@ std::unique_ptr<InterpreterCore> MakeCore(const Case& test, const CoreOptions& o
   return core.ok() ? *std::move(core) : nullptr;
 }
 
-template <typename T>
-std::vector<T> Values(const Tensor& tensor) {
-  return {tensor.data<T>(), tensor.data<T>() + tensor.numel()};
-}
-
 Tensor Ints(const std::vector<int64_t>& values) {
   return Tensor::Of<int64_t>({static_cast<int64_t>(values.size())}, values);
 }

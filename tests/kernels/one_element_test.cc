@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/kernels/run_op.h"
+#include "tests/testing/matchers.h"
 
 namespace interp::one_element_test {
 namespace {
@@ -12,13 +13,10 @@ namespace {
 using ::testing::Each;
 using testing::OpRun;
 using testing::RunOp;
+using testing::Values;
 
 Tensor Ones(const Shape& shape) {
   return Tensor::Of<float>(shape, std::vector<float>(shape.numel(), 1));
-}
-
-std::vector<float> Values(const Tensor& tensor) {
-  return {tensor.data<float>(), tensor.data<float>() + tensor.numel()};
 }
 
 Tensor First(const OpRun& run) {
@@ -43,7 +41,7 @@ TEST(OneElementTest, PositionsOfAScalarKeepOneDimension) {
 TEST(OneElementTest, RunningSumsAreNotExclusive) {
   for (const char* type : {"cumsum", "logcumsumexp"}) {
     const Tensor out = First({type, {{"X", Ones({1, 1})}}, {"Out"}, "axis=0, exclusive=true"});
-    EXPECT_THAT(Values(out), Each(1)) << type;
+    EXPECT_THAT(Values<float>(out), Each(1)) << type;
   }
 }
 

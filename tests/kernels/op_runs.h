@@ -41,6 +41,12 @@ inline Tensor Mask(const std::vector<bool>& bits) {
   return mask;
 }
 
+// A line of program text that makes an index of an array.
+inline std::string IndexOp(const std::string& name, int64_t value) {
+  return absl::StrCat("  fill_constant() -> (Out=", name, ") {shape=[1], dtype=3, value=", value,
+                      ".0}\n");
+}
+
 // The outputs of an op that must not fail.
 inline std::vector<Tensor> OutputsOf(const OpRun& run, const CoreOptions& options = {}) {
   absl::StatusOr<std::vector<Tensor>> outputs = RunOp(run, options);

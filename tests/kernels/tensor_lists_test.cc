@@ -6,7 +6,7 @@
 #include "core/program_parse.h"
 #include "interpreter/interpreter_core.h"
 #include "passes/append_backward.h"
-#include "tests/testing/matchers.h"
+#include "tests/kernels/op_runs.h"
 
 namespace interp::testing::tensor_lists_test {
 namespace {
@@ -15,15 +15,6 @@ using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
-std::vector<float> Values(const Tensor& tensor) {
-  return {tensor.data<float>(), tensor.data<float>() + tensor.numel()};
-}
-
-std::string IndexOp(const std::string& name, int64_t value) {
-  return absl::StrCat("  fill_constant() -> (Out=", name, ") {shape=[1], dtype=3, value=", value,
-                      ".0}\n");
-}
 
 // `list` is x, 2 x and 3 x, and then come the ops.
 std::string Listed(const std::string& ops) {
@@ -58,7 +49,7 @@ const Tensor kX = Tensor::Of<float>({2}, {1, 10});
 // What `y` is with x = [1, 10].
 absl::StatusOr<std::vector<float>> Result(const std::string& ops) {
   INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> y, RunText(Listed(ops), {kX}, {"y"}));
-  return Values(y[0]);
+  return Values<float>(y[0]);
 }
 
 // `y` is the elements of `part` one after the other.
@@ -211,7 +202,7 @@ std::vector<float> GradientOf(const std::string& ops, const Shape& weights = {2}
   const auto out =
       (*core)->Run({Tensor::Of<float>({2}, {1, 2}), Tensor::Of<float>(weights, values)});
   EXPECT_THAT(out, IsOk());
-  return out.ok() ? Values((*out)[0]) : std::vector<float>();
+  return out.ok() ? Values<float>((*out)[0]) : std::vector<float>();
 }
 
 TEST(ListGradientTest, GoesToWhatWasTaken) {
@@ -244,7 +235,7 @@ TEST(ListStackTest, AxesAreThoseOfTheResult) {
     const auto y = stack(axis);
     ASSERT_THAT(y, IsOk()) << axis;
     EXPECT_EQ((*y)[0].shape, (Shape{2, 3}));
-    EXPECT_THAT(Values((*y)[0]), ElementsAre(1, 2, 3, 10, 20, 30));
+    EXPECT_THAT(Values<float>((*y)[0]), ElementsAre(1, 2, 3, 10, 20, 30));
   }
   for (const int axis : {0, -2}) {
     const auto y = stack(axis);
@@ -275,7 +266,7 @@ TEST(TensorListsTest, WhatIsFilledLikeAListHasZerosForItsElements) {
   const auto out = run("value=0.0");
   ASSERT_THAT(out, IsOk());
   EXPECT_EQ((*out)[0].data<int64_t>()[0], 3);
-  EXPECT_THAT(Values((*out)[1]), ElementsAre(0, 0));
+  EXPECT_THAT(Values<float>((*out)[1]), ElementsAre(0, 0));
   EXPECT_THAT(run("value=0.0, dtype=3"), FailsWith(kInvalid, "'dtype' is int64 for an array of "));
   EXPECT_THAT(run("value=1.0"), FailsWith(kInvalid, "'value' for an array is to be 0"));
 }

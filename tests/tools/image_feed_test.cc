@@ -9,12 +9,14 @@
 
 #include "core/io/file.h"
 #include "tests/testing/command.h"
+#include "tests/testing/matchers.h"
 
 namespace interp {
 namespace {
 
 using ::testing::HasSubstr;
 using testing::TemporaryFolder;
+using testing::Values;
 
 constexpr size_t kMaxBytes = 1 << 20;
 
@@ -49,10 +51,6 @@ Var Declared(DType dtype, const std::vector<int64_t>& dims) {
   return var;
 }
 
-std::vector<float> Values(const Tensor& tensor) {
-  return {tensor.data<float>(), tensor.data<float>() + tensor.numel()};
-}
-
 std::string ErrorOf(const FeedTarget& target, const std::string& description,
                     size_t max_bytes = kMaxBytes) {
   return std::string(ReadImageFeed(target, description, max_bytes).status().message());
@@ -65,7 +63,7 @@ TEST(ImageFeedTest, LiesAsTheProgramDeclares) {
   const auto planes = ReadImageFeed({"x", &first}, folder / "four.png", kMaxBytes);
   ASSERT_TRUE(planes.ok()) << planes.status();
   EXPECT_EQ(DescribeType(*planes), "float32[1,3,2,2]");
-  EXPECT_EQ(Values(*planes), (std::vector<float>{1, 0, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1}));
+  EXPECT_EQ(Values<float>(*planes), (std::vector<float>{1, 0, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1}));
 
   const Var last = Declared(DType::kUInt8, {-1, -1, -1, 3});
   const auto pixels = ReadImageFeed({"x", &last}, folder / "four.png", kMaxBytes);
@@ -76,7 +74,7 @@ TEST(ImageFeedTest, LiesAsTheProgramDeclares) {
   const Var gray = Declared(DType::kFloat32, {-1, 1, 2, 2});
   const auto shades = ReadImageFeed({"x", &gray}, folder / "four.png", kMaxBytes);
   ASSERT_TRUE(shades.ok()) << shades.status();
-  EXPECT_THAT(Values(*shades),
+  EXPECT_THAT(Values<float>(*shades),
               ::testing::Pointwise(::testing::FloatNear(1e-6), {0.299F, 0.587F, 0.114F, 1.F}));
 }
 
@@ -88,7 +86,7 @@ TEST(ImageFeedTest, OptionsAreWhatPreparationsOfModelsSay) {
       (folder / "four.png") + ",color=bgr,scale=2/255,mean=1/0.5/0,std=0.5,layout=nhwc", kMaxBytes);
   ASSERT_TRUE(feed.ok()) << feed.status();
   EXPECT_EQ(DescribeType(*feed), "float32[1,2,2,3]");
-  EXPECT_THAT(Values(*feed),
+  EXPECT_THAT(Values<float>(*feed),
               ::testing::Pointwise(::testing::FloatNear(1e-6), {-2.F, -1.F, 4.F, -2.F, 3.F, 0.F,
                                                                 2.F, -1.F, 0.F, 2.F, 3.F, 4.F}));
 }
@@ -102,7 +100,7 @@ TEST(ImageFeedTest, CropTakesTheMiddle) {
       {"x", nullptr}, (folder / "wide.png") + ",size=1x2,fit=crop,color=gray", kMaxBytes);
   ASSERT_TRUE(feed.ok()) << feed.status();
   EXPECT_EQ(DescribeType(*feed), "float32[1,1,1,2]");
-  EXPECT_THAT(Values(*feed), ::testing::Pointwise(::testing::FloatNear(1e-6), {0.4F, 0.6F}));
+  EXPECT_THAT(Values<float>(*feed), ::testing::Pointwise(::testing::FloatNear(1e-6), {0.4F, 0.6F}));
 }
 
 TEST(ImageFeedTest, ReadsJpegFiles) {
@@ -112,7 +110,7 @@ TEST(ImageFeedTest, ReadsJpegFiles) {
   const auto feed = ReadImageFeed({"x", &var}, folder / "grey.jpg", kMaxBytes);
   ASSERT_TRUE(feed.ok()) << feed.status();
   EXPECT_EQ(DescribeType(*feed), "float32[1,3,4,4]");
-  for (const float value : Values(*feed)) EXPECT_NEAR(value, 0.4, 0.01);
+  for (const float value : Values<float>(*feed)) EXPECT_NEAR(value, 0.4, 0.01);
 }
 
 TEST(ImageFeedTest, ErrorsSayWhatWasExpected) {
