@@ -12,6 +12,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/escaping.h"
 #include "absl/types/span.h"
+#include "core/annotate.h"
 #include "core/io/file.h"
 #include "core/program_wire.h"
 #include "core/quoted.h"
@@ -354,9 +355,7 @@ absl::StatusOr<Program> LoadProgram(absl::string_view bytes, absl::Span<const st
 
 absl::StatusOr<Program> ReadProgram(const std::string& path) {
   INTERP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
-  absl::StatusOr<Program> program = LoadProgram(bytes);
-  if (!program.ok()) return Annotate(program.status(), path);
-  return program;
+  return Annotate(LoadProgram(bytes), path);
 }
 
 }  // namespace interp

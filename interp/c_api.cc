@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/annotate.h"
 #include "core/catching.h"
 #include "interp/interp.h"
 #include "interpreter/load_cuda.h"
@@ -95,9 +96,7 @@ absl::Status ReadPlace(const interp_options& given, CoreOptions& core) {
   core.tf32 = given.tf32 != 0;
   core.cuda_graphs = given.cuda_graphs != 0;
   if (given.place == nullptr) return absl::OkStatus();
-  const absl::StatusOr<Place> place = LoadPlace(given.place);
-  if (!place.ok()) return Annotate(place.status(), "options.place");
-  core.plan.place = *place;
+  INTERP_ASSIGN_OR_RETURN(core.plan.place, Annotate(LoadPlace(given.place), "options.place"));
   return absl::OkStatus();
 }
 

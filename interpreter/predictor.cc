@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "core/annotate.h"
 #include "core/catching.h"
 #include "core/steady_clock.h"
 #include "interpreter/load_model.h"
@@ -69,11 +70,10 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& pa
     INTERP_ASSIGN_OR_RETURN(CompiledProgram compiled, TakeCompiled(model));
     return InterpreterCore::Create(std::move(compiled), model.scope, core);
   };
-  absl::StatusOr<std::unique_ptr<Predictor>> predictor =
-      model.compiled.has_value() ? MakeFrom(make, options)
-                                 : Create(std::move(model.program), model.scope, options);
-  if (!predictor.ok()) return Annotate(predictor.status(), model.path);
-  return predictor;
+  return Annotate(model.compiled.has_value()
+                      ? MakeFrom(make, options)
+                      : Create(std::move(model.program), model.scope, options),
+                  model.path);
 }
 
 absl::StatusOr<std::unique_ptr<InterpreterCore>> Predictor::TakeCore(const Call& call) {

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "core/annotate.h"
 #include "core/image/encode.h"
 #include "tools/detections.h"
 #include "tools/names.h"
@@ -91,8 +92,7 @@ absl::StatusOr<BoxesRequest> ReadBoxesRequest(const Program& program, const std:
   }
   std::string feed;
   for (const auto& [name, value] : list.options) {
-    const absl::Status set = SetOption(name, value, request, feed);
-    if (!set.ok()) return Annotate(set, name);
+    INTERP_RETURN_IF_ERROR(Annotate(SetOption(name, value, request, feed), name));
   }
   INTERP_ASSIGN_OR_RETURN(request.fed, Choose(feed, std::move(pictures)));
   return request;

@@ -1,6 +1,7 @@
 // interp backward: makes a training program of a forward program.
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
+#include "core/annotate.h"
 #include "core/io/file.h"
 #include "core/op_role.h"
 #include "core/program_load.h"
@@ -31,11 +32,10 @@ absl::StatusOr<Program> Load(const std::string& path) {
   INTERP_ASSIGN_OR_RETURN(Model model,
                           LoadModel({.model = path, .params = "", .compiled_from = ""}));
   if (model.compiled.has_value()) return InvalidArgument(path, ": is a plan, expected a program");
-  absl::StatusOr<Program> program =
-      DropRetiredSlots(std::move(model.program), {.ops = OpRegistry::Global()});
-  if (!program.ok()) return Annotate(program.status(), path);
-  const absl::Status valid = VerifyProgram(*program, OpRegistry::Global());
-  if (!valid.ok()) return Annotate(valid, path);
+  INTERP_ASSIGN_OR_RETURN(
+      Program program,
+      Annotate(DropRetiredSlots(std::move(model.program), {.ops = OpRegistry::Global()}), path));
+  INTERP_RETURN_IF_ERROR(Annotate(VerifyProgram(program, OpRegistry::Global()), path));
   return program;
 }
 
@@ -50,10 +50,8 @@ absl::StatusOr<TrainingPrograms> Make(const BackwardFlags& flags, const Optimize
       .backward = {.loss = flags.loss, .no_grad = flags.no_grad, .sources = {}},
       .optimizer = optimizer,
       .checkpoints = flags.checkpoints};
-  absl::StatusOr<TrainingPrograms> made =
-      Minimize(std::move(forward), std::move(startup), options, OpRegistry::Global());
-  if (!made.ok()) return Annotate(made.status(), flags.model);
-  return made;
+  return Annotate(Minimize(std::move(forward), std::move(startup), options, OpRegistry::Global()),
+                  flags.model);
 }
 
 // "12 forward, 14 backward, 4 update".

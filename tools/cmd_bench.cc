@@ -7,6 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "core/annotate.h"
 #include "core/io/npy.h"
 #include "core/usable_cpus.h"
 #include "interpreter/predictor.h"
@@ -88,20 +89,16 @@ absl::Status ParseNumbers(const BenchFlags& flags, Task& task) {
   task.core.num_threads = flags.run.threads;
   task.core.random_seed = flags.feeds.seed;
   INTERP_ASSIGN_OR_RETURN(task.timeout, ParseTimeout(flags.run.timeout));
-  const auto duration = ParseDuration(flags.duration);
-  if (!duration.ok()) return Annotate(duration.status(), "--duration");
-  task.duration = *duration;
+  INTERP_ASSIGN_OR_RETURN(task.duration, Annotate(ParseDuration(flags.duration), "--duration"));
   if (flags.streams == "auto") {
     task.streams = StreamsToTry();
   } else {
-    auto streams = ParseCounts<int>(flags.streams, kMaxStreams);
-    if (!streams.ok()) return Annotate(streams.status(), "--streams");
-    task.streams = *std::move(streams);
+    INTERP_ASSIGN_OR_RETURN(task.streams,
+                            Annotate(ParseCounts<int>(flags.streams, kMaxStreams), "--streams"));
   }
   if (flags.batches.empty()) return absl::OkStatus();
-  auto batches = ParseCounts<int64_t>(flags.batches, kMaxBatch);
-  if (!batches.ok()) return Annotate(batches.status(), "--batch");
-  task.batches = *std::move(batches);
+  INTERP_ASSIGN_OR_RETURN(task.batches,
+                          Annotate(ParseCounts<int64_t>(flags.batches, kMaxBatch), "--batch"));
   return absl::OkStatus();
 }
 
@@ -151,8 +148,7 @@ absl::StatusOr<std::unique_ptr<Predictor>> MakePredictor(const BenchFlags& flags
   INTERP_ASSIGN_OR_RETURN(std::unique_ptr<Predictor> predictor,
                           Predictor::Load(flags.model.model, params, options));
   NoteWhatStaysWide(task.path, task.core.passes, predictor->core().program());
-  const absl::Status loaded = predictor->core().CheckParameters();
-  if (!loaded.ok()) return Annotate(loaded, task.path);
+  INTERP_RETURN_IF_ERROR(Annotate(predictor->core().CheckParameters(), task.path));
   return predictor;
 }
 
@@ -210,8 +206,7 @@ absl::Status MeasureAll(const BenchFlags& flags, const Task& task, const std::st
     for (const std::optional<int64_t>& batch : batches) {
       blame = ExitCode::kUsage;
       INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> feeds, Batch(task, batch));
-      const absl::Status fed = predictor->core().CheckFeeds(feeds);
-      if (!fed.ok()) return Annotate(fed, task.path);
+      INTERP_RETURN_IF_ERROR(Annotate(predictor->core().CheckFeeds(feeds), task.path));
       blame = ExitCode::kRunFailed;
       BenchResult result{.streams = predictor->num_streams(),
                          .threads = predictor->core().num_threads(),

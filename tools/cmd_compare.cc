@@ -11,6 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "core/annotate.h"
 #include "core/json_writer.h"
 #include "interpreter/interpreter_core.h"
 #include "passes/feed_fetch.h"
@@ -178,9 +179,9 @@ absl::StatusOr<std::vector<WrittenValue>> RunSide(const Side& side, const Compar
   INTERP_ASSIGN_OR_RETURN(Prepared prepared, Prepare(side, flags, blame));
   blame = ExitCode::kRunFailed;
   VariableCapture capture(*prepared.core);
-  absl::StatusOr<std::vector<Tensor>> fetched =
-      prepared.core->Run(prepared.feeds, {.observer = &capture});
-  if (!fetched.ok()) return Annotate(fetched.status(), prepared.path);
+  INTERP_ASSIGN_OR_RETURN(
+      std::vector<Tensor> fetched,
+      Annotate(prepared.core->Run(prepared.feeds, {.observer = &capture}), prepared.path));
   INTERP_ASSIGN_OR_RETURN(std::vector<WrittenValue> values, capture.Take());
   DropCastSuffixes(values);
   const Plan& plan = prepared.core->plan();
@@ -191,7 +192,7 @@ absl::StatusOr<std::vector<WrittenValue>> RunSide(const Side& side, const Compar
                       .write = kFetched,
                       .op = "what is fetched",
                       .at = static_cast<int32_t>(plan.order.size()),
-                      .value = std::move((*fetched)[i])});
+                      .value = std::move(fetched[i])});
   }
   return values;
 }

@@ -6,6 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
+#include "core/annotate.h"
 #include "interpreter/compile/compiled_program.h"
 #include "interpreter/interpreter_core.h"
 #include "interpreter/plan_file/fingerprint.h"
@@ -81,9 +82,7 @@ absl::StatusOr<ChosenFeeds> ChooseFeeds(const Program& program, const CompileFla
     INTERP_RETURN_IF_ERROR(CheckDistinct({{"-o", flags.out}}, {{"--feed", file}}));
   }
   ChosenFeeds chosen;
-  absl::StatusOr<std::vector<std::string>> named = ResolveNames(program, names);
-  if (!named.ok()) return Annotate(named.status(), "--feed");
-  chosen.names = *std::move(named);
+  INTERP_ASSIGN_OR_RETURN(chosen.names, Annotate(ResolveNames(program, names), "--feed"));
   INTERP_ASSIGN_OR_RETURN(chosen.given, ReadFeeds(program, values));
   // The last ones are those of --shape, which chooses nothing.
   const auto fed =
@@ -99,20 +98,21 @@ absl::StatusOr<CompiledProgram> CompileModel(const CompileFlags& flags,
                                              ExitCode& blame) {
   const PipelineOptions passes = MakePipelineOptions(flags.plan);
   blame = ExitCode::kUsage;
-  const auto fetches = ResolveNames(model.program, flags.fetches);
-  if (!fetches.ok()) return Annotate(fetches.status(), "--fetch");
+  INTERP_ASSIGN_OR_RETURN(const auto fetches,
+                          Annotate(ResolveNames(model.program, flags.fetches), "--fetch"));
   const auto all_fetches = FetchNames(model.program, flags.fetches);
   if (all_fetches.ok()) {
     INTERP_RETURN_IF_ERROR(CheckSeen(model.path, model.program, *all_fetches, passes));
   }
   blame = ExitCode::kModelUnusable;
-  const absl::StatusOr<uint64_t> fingerprint = FingerprintOf(model.program);
-  if (!fingerprint.ok()) return Annotate(fingerprint.status(), model.path);
-  absl::StatusOr<CompiledProgram> compiled =
-      Compile(std::move(model.program), feeds, *fetches, passes, plan, OpRegistry::Global());
-  if (!compiled.ok()) return Annotate(compiled.status(), model.path);
-  NoteWhatStaysWide(model.path, passes, compiled->program);
-  compiled->source_fingerprint = *fingerprint;
+  INTERP_ASSIGN_OR_RETURN(const uint64_t fingerprint,
+                          Annotate(FingerprintOf(model.program), model.path));
+  INTERP_ASSIGN_OR_RETURN(CompiledProgram compiled,
+                          Annotate(Compile(std::move(model.program), feeds, fetches, passes, plan,
+                                           OpRegistry::Global()),
+                                   model.path));
+  NoteWhatStaysWide(model.path, passes, compiled.program);
+  compiled.source_fingerprint = fingerprint;
   return compiled;
 }
 
@@ -214,8 +214,8 @@ absl::StatusOr<CompiledProgram> CompileAndPack(const CompileFlags& flags, const 
   INTERP_ASSIGN_OR_RETURN(CompiledProgram compiled,
                           CompileModel(flags, feeds.names, plan, model, blame));
   if (!flags.pack) return compiled;
-  const absl::Status packed = Pack(flags, std::move(feeds.given), model.scope, compiled, blame);
-  if (!packed.ok()) return Annotate(packed, model.path);
+  INTERP_RETURN_IF_ERROR(
+      Annotate(Pack(flags, std::move(feeds.given), model.scope, compiled, blame), model.path));
   return compiled;
 }
 

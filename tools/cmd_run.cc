@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "core/annotate.h"
 #include "core/io/npz.h"
 #include "core/resource/random_state_file.h"
 #include "interpreter/analysis/graphs.h"
@@ -80,8 +81,8 @@ absl::StatusOr<std::vector<std::string>> ChooseFetches(const Model& model,
   };
   if (inputs.boxes.has_value()) add(inputs.boxes->variable);
   for (const NamedTensor& tensor : inputs.expected) {
-    const absl::Status known = CheckName(program, tensor.first);
-    if (!known.ok()) return Annotate(known, absl::StrCat("--expect ", flags.expect));
+    INTERP_RETURN_IF_ERROR(
+        Annotate(CheckName(program, tensor.first), absl::StrCat("--expect ", flags.expect)));
     add(tensor.first);
   }
   const bool seen = !fetches.empty() || !flags.save.empty() || flags.plan.no_prune ||
@@ -99,28 +100,24 @@ absl::Status ReadFeedsAndBoxes(const Program& program, const RunCommandFlags& fl
   std::vector<FedPicture> pictures;
   INTERP_ASSIGN_OR_RETURN(inputs.feeds, ReadFeeds(program, flags.feeds, &pictures));
   if (flags.boxes.empty()) return absl::OkStatus();
-  absl::StatusOr<BoxesRequest> boxes = ReadBoxesRequest(program, flags.boxes, std::move(pictures));
-  if (!boxes.ok()) return Annotate(boxes.status(), absl::StrCat("--boxes ", flags.boxes));
-  inputs.boxes = *std::move(boxes);
+  INTERP_ASSIGN_OR_RETURN(inputs.boxes,
+                          Annotate(ReadBoxesRequest(program, flags.boxes, std::move(pictures)),
+                                   absl::StrCat("--boxes ", flags.boxes)));
   return absl::OkStatus();
 }
 
 absl::StatusOr<Inputs> ReadInputs(const Model& model, const RunCommandFlags& flags) {
   Inputs inputs;
   INTERP_RETURN_IF_ERROR(ReadFeedsAndBoxes(model.program, flags, inputs));
-  absl::StatusOr<ParametersToSave> saved = ChooseParametersToSave(flags.save, model.program);
-  if (!saved.ok()) return Annotate(saved.status(), "--save");
-  inputs.saved = *std::move(saved);
+  INTERP_ASSIGN_OR_RETURN(inputs.saved,
+                          Annotate(ChooseParametersToSave(flags.save, model.program), "--save"));
   if (!flags.labels.empty()) {
-    absl::StatusOr<std::vector<std::string>> labels = ReadLabels(flags.labels);
-    if (!labels.ok()) return Annotate(labels.status(), "--labels");
-    inputs.labels = *std::move(labels);
+    INTERP_ASSIGN_OR_RETURN(inputs.labels, Annotate(ReadLabels(flags.labels), "--labels"));
   }
   if (!flags.expect.empty()) {
     INTERP_ASSIGN_OR_RETURN(const size_t max_bytes, MaxFileBytes(flags.feeds));
-    absl::StatusOr<std::vector<NamedTensor>> expected = ReadNpz(flags.expect, max_bytes);
-    if (!expected.ok()) return Annotate(expected.status(), "--expect");
-    inputs.expected = *std::move(expected);
+    INTERP_ASSIGN_OR_RETURN(inputs.expected,
+                            Annotate(ReadNpz(flags.expect, max_bytes), "--expect"));
     if (inputs.expected.empty()) return InvalidArgument("--expect: there are no arrays in it");
   }
   INTERP_ASSIGN_OR_RETURN(inputs.fetches, ChooseFetches(model, flags, inputs));
@@ -200,15 +197,13 @@ absl::Status KeepRandom(const RunCommandFlags& flags, const InterpreterCore& cor
 absl::Status CheckResultsWritable(const RunCommandFlags& flags, const Inputs& inputs) {
   const std::string boxes = inputs.boxes.has_value() ? inputs.boxes->path : "";
   if (!flags.out.empty()) {
-    const absl::Status status = CheckOutputsWritable(flags.out, inputs.fetches);
-    if (!status.ok()) return Annotate(status, "--out");
+    INTERP_RETURN_IF_ERROR(Annotate(CheckOutputsWritable(flags.out, inputs.fetches), "--out"));
   }
   for (const auto& [flag, path] :
        {std::pair("--save", &flags.save), std::pair("--trace", &flags.watch.trace),
         std::pair("--random-state", &flags.random_state), std::pair("--boxes", &boxes)}) {
     if (path->empty()) continue;
-    const absl::Status status = CheckWritable(*path);
-    if (!status.ok()) return Annotate(status, flag);
+    INTERP_RETURN_IF_ERROR(Annotate(CheckWritable(*path), flag));
   }
   return absl::OkStatus();
 }
@@ -233,15 +228,12 @@ ExitCode ShowInterrupted(const RunCommandFlags& flags, const Model& model,
 absl::Status WriteResults(const RunCommandFlags& flags, const Model& model, const Inputs& inputs,
                           const std::vector<NamedTensor>& fetched, RunReport& report) {
   if (!flags.out.empty()) {
-    const absl::Status written = WriteOutputs(flags.out, fetched);
-    if (!written.ok()) return Annotate(written, "--out");
+    INTERP_RETURN_IF_ERROR(Annotate(WriteOutputs(flags.out, fetched), "--out"));
   }
-  const absl::Status saved = SaveParameters(inputs.saved, *model.scope);
-  if (!saved.ok()) return Annotate(saved, "--save");
+  INTERP_RETURN_IF_ERROR(Annotate(SaveParameters(inputs.saved, *model.scope), "--save"));
   if (!inputs.boxes.has_value()) return absl::OkStatus();
-  absl::StatusOr<DrawnBoxes> drawn = DrawBoxes(*inputs.boxes, fetched, inputs.labels);
-  if (!drawn.ok()) return Annotate(drawn.status(), "--boxes");
-  report.boxes = *std::move(drawn);
+  INTERP_ASSIGN_OR_RETURN(report.boxes,
+                          Annotate(DrawBoxes(*inputs.boxes, fetched, inputs.labels), "--boxes"));
   return absl::OkStatus();
 }
 
@@ -356,13 +348,10 @@ absl::Status PrepareCore(const RunCommandFlags& flags, const CLI::App& command,
   if (!core.ok()) return Annotate(core.status(), run.model.path);
   run.core = *std::move(core);
   NoteWhatStaysWide(run.model.path, options.passes, run.core->program());
-  const absl::Status loaded = run.core->CheckParameters();
-  if (!loaded.ok()) return Annotate(loaded, run.model.path);
+  INTERP_RETURN_IF_ERROR(Annotate(run.core->CheckParameters(), run.model.path));
   blame = ExitCode::kUsage;
-  const absl::Status fed = run.core->CheckFeeds(Tensors(run.inputs.feeds));
-  if (!fed.ok()) return Annotate(fed, run.model.path);
-  const absl::Status started = StartRandom(flags, command, *run.core);
-  if (!started.ok()) return Annotate(started, "--random-state");
+  INTERP_RETURN_IF_ERROR(Annotate(run.core->CheckFeeds(Tensors(run.inputs.feeds)), run.model.path));
+  INTERP_RETURN_IF_ERROR(Annotate(StartRandom(flags, command, *run.core), "--random-state"));
   run.times.prepare_ms = MsSince(start);
   return absl::OkStatus();
 }

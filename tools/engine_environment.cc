@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "absl/strings/numbers.h"
+#include "core/annotate.h"
 
 namespace interp::engine {
 namespace {
@@ -25,9 +26,8 @@ absl::Status ReadNumber(const char* name, int64_t least, int64_t most, T& value)
 
 absl::StatusOr<EngineOptions> FromEnvironment(EngineOptions options) {
   if (const char* const policy = std::getenv("INTERP_ENGINE")) {
-    const absl::StatusOr<PolicyKind> kind = PolicyFromName(policy);
-    if (!kind.ok()) return Annotate(kind.status(), "environment variable INTERP_ENGINE");
-    options.policy = *kind;
+    INTERP_ASSIGN_OR_RETURN(options.policy,
+                            Annotate(PolicyFromName(policy), "environment variable INTERP_ENGINE"));
   }
   INTERP_RETURN_IF_ERROR(ReadNumber("INTERP_ENGINE_WORKERS", 1, kMaxWorkers, options.workers));
   INTERP_RETURN_IF_ERROR(

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "core/annotate.h"
 #include "core/each_argument.h"
 #include "core/io/npy.h"
 #include "core/io/npz.h"
@@ -165,9 +166,9 @@ void AddFeedFlags(CLI::App& command, FeedFlags& flags) {
 
 absl::StatusOr<size_t> MaxFileBytes(const FeedFlags& flags) {
   if (flags.max_file_memory.empty()) return kMaxArrayBytes;
-  const absl::StatusOr<uint64_t> bytes = ParseBytes(flags.max_file_memory);
-  if (!bytes.ok()) return Annotate(bytes.status(), "--max-file-memory");
-  return static_cast<size_t>(*bytes);
+  INTERP_ASSIGN_OR_RETURN(const uint64_t bytes,
+                          Annotate(ParseBytes(flags.max_file_memory), "--max-file-memory"));
+  return static_cast<size_t>(bytes);
 }
 
 absl::StatusOr<std::vector<NamedTensor>> ReadFeeds(const Program& program, const FeedFlags& flags,
@@ -175,18 +176,19 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFeeds(const Program& program, const
   INTERP_ASSIGN_OR_RETURN(const size_t max_bytes, MaxFileBytes(flags));
   std::vector<NamedTensor> feeds;
   for (const std::string& argument : flags.feeds) {
-    const absl::Status added =
-        AddFeeds(program, ReadFeed(program, argument, flags.seed, max_bytes, pictures), feeds);
-    if (!added.ok()) return Annotate(added, absl::StrCat("--feed ", argument));
+    INTERP_RETURN_IF_ERROR(Annotate(
+        AddFeeds(program, ReadFeed(program, argument, flags.seed, max_bytes, pictures), feeds),
+        absl::StrCat("--feed ", argument)));
   }
   for (const std::string& argument : flags.shapes) {
-    const absl::Status added = AddFeeds(program, ReadShape(program, argument, flags.seed), feeds);
-    if (!added.ok()) return Annotate(added, absl::StrCat("--shape ", argument));
+    INTERP_RETURN_IF_ERROR(
+        Annotate(AddFeeds(program, ReadShape(program, argument, flags.seed), feeds),
+                 absl::StrCat("--shape ", argument)));
   }
   std::set<std::string> given;  // feeds that have got offsets
   for (const std::string& argument : flags.lods) {
-    const absl::Status status = SetLod(program, argument, given, feeds);
-    if (!status.ok()) return Annotate(status, absl::StrCat("--feed-lod ", argument));
+    INTERP_RETURN_IF_ERROR(
+        Annotate(SetLod(program, argument, given, feeds), absl::StrCat("--feed-lod ", argument)));
   }
   return feeds;
 }
@@ -231,9 +233,10 @@ absl::Status AddRandomFeeds(const Program& program, const std::vector<std::strin
     if (!taken.ok()) return InvalidArgument(taken.message());
   }
   for (const auto& [name, var] : missing) {
-    absl::StatusOr<Tensor> tensor = ReadFeedValue({name, &var}, "random", seed, /*max_bytes=*/0);
-    if (!tensor.ok()) return Annotate(tensor.status(), absl::StrCat("--feed ", name, "=random"));
-    feeds.emplace_back(name, *std::move(tensor));
+    INTERP_ASSIGN_OR_RETURN(Tensor tensor,
+                            Annotate(ReadFeedValue({name, &var}, "random", seed, /*max_bytes=*/0),
+                                     absl::StrCat("--feed ", name, "=random")));
+    feeds.emplace_back(name, std::move(tensor));
   }
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "core/annotate.h"
 #include "core/near_names.h"
 #include "passes/feed_fetch.h"
 #include "passes/prune.h"
@@ -39,11 +40,11 @@ absl::StatusOr<std::vector<std::string>> ResolveNames(const Program& program,
 
 absl::StatusOr<std::vector<std::string>> FetchNames(const Program& program,
                                                     const std::vector<std::string>& arguments) {
-  absl::StatusOr<std::vector<std::string>> names = ResolveNames(program, arguments);
-  if (!names.ok()) return Annotate(names.status(), "--fetch");
-  if (!names->empty()) return names;
+  INTERP_ASSIGN_OR_RETURN(std::vector<std::string> names,
+                          Annotate(ResolveNames(program, arguments), "--fetch"));
+  if (!names.empty()) return names;
   INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> own, FetchVars(program));
-  for (const VarId id : own) names->push_back(program.NameOf(id));
+  for (const VarId id : own) names.push_back(program.NameOf(id));
   return names;
 }
 

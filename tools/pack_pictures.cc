@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
+#include "core/annotate.h"
 #include "core/catching.h"
 #include "core/image/decode.h"
 #include "core/image/encode.h"
@@ -86,10 +87,9 @@ absl::StatusOr<std::string> MakePayload(const ListedPicture& picture, const Pack
     return InvalidArgument("'", path, "' is no regular file");
   }
   INTERP_ASSIGN_OR_RETURN(std::string file, ReadFile(path, options.max_bytes));
-  absl::StatusOr<std::string> encoded = Encode(std::move(file), options);
-  if (!encoded.ok()) return Annotate(encoded.status(), path);
-  std::string payload = FormatImageRecord(
-      {.labels = picture.labels, .id = picture.id, .id2 = 0, .picture = *encoded});
+  INTERP_ASSIGN_OR_RETURN(std::string encoded, Annotate(Encode(std::move(file), options), path));
+  std::string payload =
+      FormatImageRecord({.labels = picture.labels, .id = picture.id, .id2 = 0, .picture = encoded});
   if (payload.size() < kMaxRecordBytes) return payload;
   return InvalidArgument(path, ": makes a record of ", payload.size(),
                          " bytes, expected fewer than ", kMaxRecordBytes);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "core/annotate.h"
 #include "tools/number_flag.h"
 
 namespace interp {
@@ -62,20 +63,19 @@ absl::StatusOr<std::optional<MicroBatchOptions>> MakeMicroBatchOptions(const Pip
   }
   MicroBatchOptions options{.micro_batches = flags.micro_batches};
   if (!flags.schedule.empty()) {
-    const absl::StatusOr<ScheduleKind> kind = ScheduleFromName(flags.schedule);
-    if (!kind.ok()) return Annotate(kind.status(), "--pipeline-schedule");
-    options.schedule = *kind;
+    INTERP_ASSIGN_OR_RETURN(options.schedule,
+                            Annotate(ScheduleFromName(flags.schedule), "--pipeline-schedule"));
   }
   const int32_t default_chunks = options.schedule == ScheduleKind::kInterleaved ? 2 : 1;
   options.chunks = flags.chunks > 0 ? flags.chunks : default_chunks;
   options.stages = flags.stages > 0 || !flags.has_stages() ? std::max(flags.stages, 1) : 0;
   // The program's ops say how many stages there are: what depends on them is checked with it.
   if (options.stages == 0 && options.schedule == ScheduleKind::kInterleaved) return options;
-  const absl::Status checked = CheckSchedule({.kind = options.schedule,
-                                              .stages = std::max(options.stages, 1),
-                                              .chunks = options.chunks,
-                                              .micro_batches = options.micro_batches});
-  if (!checked.ok()) return Annotate(checked, "--pipeline-schedule and --pipeline-chunks");
+  INTERP_RETURN_IF_ERROR(Annotate(CheckSchedule({.kind = options.schedule,
+                                                 .stages = std::max(options.stages, 1),
+                                                 .chunks = options.chunks,
+                                                 .micro_batches = options.micro_batches}),
+                                  "--pipeline-schedule and --pipeline-chunks"));
   return options;
 }
 

@@ -14,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "core/annotate.h"
 #include "core/comm/device_communicator.h"
 #include "core/comm/mpi_transport.h"
 #include "tools/repeated_flag.h"
@@ -92,8 +93,7 @@ absl::Status AddRing(const std::string& text, Rings& rings) {
 // Of a process that is alone: what is wrong is said, and there is nothing to join.
 absl::Status CheckRings(const std::vector<std::string>& rings) {
   for (const std::string& ring : rings) {
-    const absl::Status status = ParseRing(ring, 1).status();
-    if (!status.ok()) return Annotate(status, "--ring");
+    INTERP_RETURN_IF_ERROR(Annotate(ParseRing(ring, 1).status(), "--ring"));
   }
   return absl::OkStatus();
 }
@@ -135,19 +135,18 @@ void AddRankFlags(CLI::App& command, RankFlags& flags) {
 
 absl::StatusOr<Ranks> Ranks::Join(const RankFlags& flags) {
   Ranks ranks;
-  const absl::StatusOr<std::chrono::nanoseconds> timeout = ParseDuration(flags.timeout);
-  if (!timeout.ok()) return Annotate(timeout.status(), "--comm-timeout");
+  INTERP_ASSIGN_OR_RETURN(const std::chrono::nanoseconds timeout,
+                          Annotate(ParseDuration(flags.timeout), "--comm-timeout"));
   const int size = LaunchedSize();
   if (size == 1) {
     INTERP_RETURN_IF_ERROR(CheckRings(flags.rings));
     return ranks;
   }
-  absl::StatusOr<MakeTransport> mpi = MpiTransport();
-  if (!mpi.ok()) return Annotate(mpi.status(), "started with other ranks");
+  INTERP_ASSIGN_OR_RETURN(MakeTransport mpi, Annotate(MpiTransport(), "started with other ranks"));
   const CommOptions options{
-      .timeout = std::chrono::duration_cast<std::chrono::milliseconds>(*timeout),
+      .timeout = std::chrono::duration_cast<std::chrono::milliseconds>(timeout),
       .check = flags.check};
-  INTERP_ASSIGN_OR_RETURN(ranks.rings_, Rings::Join(*std::move(mpi), options));
+  INTERP_ASSIGN_OR_RETURN(ranks.rings_, Rings::Join(std::move(mpi), options));
   if (ranks.size() != size) {
     return InvalidArgument("a launcher has started ", size, " processes, but this MPI sees ",
                            ranks.size(),

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "core/annotate.h"
 #include "core/io/record_file.h"
 #include "core/near_names.h"
 #include "core/usable_cpus.h"
@@ -66,9 +67,9 @@ absl::StatusOr<ImagePreparation> Preparation(const std::vector<std::string>& arg
   for (const std::string& argument : arguments) {
     // What stands before the first comma is an option, too.
     const std::string with_head = absl::StrCat(",", argument);
-    absl::StatusOr<OptionList> list = SplitOptions(with_head, "size=224");
-    if (!list.ok()) return Annotate(list.status(), "--image");
-    for (const auto& [name, value] : list->options) {
+    INTERP_ASSIGN_OR_RETURN(OptionList list,
+                            Annotate(SplitOptions(with_head, "size=224"), "--image"));
+    for (const auto& [name, value] : list.options) {
       has_aspect = has_aspect || name == "aspect";
       INTERP_RETURN_IF_ERROR(Annotate(SetAugmentOption(name, value, preparation), "--image"));
     }

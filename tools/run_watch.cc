@@ -1,5 +1,6 @@
 #include "tools/run_watch.h"
 
+#include "core/annotate.h"
 #include "core/io/file.h"
 #include "tools/sizes.h"
 
@@ -26,10 +27,10 @@ void AddWatchFlags(CLI::App& command, WatchFlags& flags) {
 absl::StatusOr<std::optional<std::chrono::nanoseconds>> StallTime(const WatchFlags& flags) {
   std::optional<std::chrono::nanoseconds> time;
   if (flags.stall_report.empty()) return time;
-  const absl::StatusOr<std::chrono::nanoseconds> parsed = ParseDuration(flags.stall_report);
-  if (!parsed.ok()) return Annotate(parsed.status(), "--stall-report");
-  if (parsed->count() <= 0) return InvalidArgument("--stall-report: expected more than nothing");
-  time = *parsed;
+  INTERP_ASSIGN_OR_RETURN(const std::chrono::nanoseconds parsed,
+                          Annotate(ParseDuration(flags.stall_report), "--stall-report"));
+  if (parsed.count() <= 0) return InvalidArgument("--stall-report: expected more than nothing");
+  time = parsed;
   return time;
 }
 

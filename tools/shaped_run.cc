@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "absl/algorithm/container.h"
+#include "core/annotate.h"
 #include "core/io/npy.h"
 #include "interpreter/inspect/liveness_bound.h"
 #include "interpreter/interpreter_core.h"
@@ -48,10 +49,10 @@ absl::StatusOr<bool> AddZeroParameters(const Program& program, Scope& scope) {
                                              "the parameters without a value", "--params", left));
   }
   for (const Var* var : missing) {
-    absl::StatusOr<Tensor> zeros = MakeFeed(var->dtype, var->dims);
-    if (!zeros.ok()) return Annotate(zeros.status(), program.NameOf(var->id));
-    if (zeros->numel() > 0) std::memset(zeros->mutable_raw_data(), 0, zeros->size_bytes());
-    scope.FindOrCreate(program.NameOf(var->id))->tensor = *std::move(zeros);
+    INTERP_ASSIGN_OR_RETURN(Tensor zeros,
+                            Annotate(MakeFeed(var->dtype, var->dims), program.NameOf(var->id)));
+    if (zeros.numel() > 0) std::memset(zeros.mutable_raw_data(), 0, zeros.size_bytes());
+    scope.FindOrCreate(program.NameOf(var->id))->tensor = std::move(zeros);
   }
   return !missing.empty();
 }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "core/annotate.h"
 #include "core/io/file.h"
 #include "core/io/multi_slot.h"
 #include "interpreter/train/slot_source.h"
@@ -72,8 +73,7 @@ absl::StatusOr<std::shared_ptr<SampleSource>> OpenSlots(const std::vector<std::s
   SlotTable table(slots.size());
   for (const std::string& path : paths) {
     INTERP_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, max_bytes));
-    const absl::Status parsed = ParseMultiSlot(text, slots, max_bytes, table);
-    if (!parsed.ok()) return Annotate(parsed, path);
+    INTERP_RETURN_IF_ERROR(Annotate(ParseMultiSlot(text, slots, max_bytes, table), path));
   }
   if (NumSamples(table) == 0) return InvalidArgument(paths[0], ": there are no samples");
   return SourceOf(std::move(table), std::move(slots), feeds, std::move(columns));

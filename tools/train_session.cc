@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "core/annotate.h"
 #include "core/each_argument.h"
 #include "core/io/params.h"
 #include "interpreter/train/data_parallel.h"
@@ -79,8 +80,7 @@ absl::Status CheckOnlyReads(const Plan& plan, const std::vector<ParamDecl>& trai
 absl::StatusOr<Evaluation> MakeEvaluation(const TrainFlags& flags, const CoreOptions& options,
                                           const Trainer& trainer) {
   INTERP_ASSIGN_OR_RETURN(Model model, LoadModel(flags.eval));
-  const absl::Status readers = CheckReaders(model.program);
-  if (!readers.ok()) return Annotate(readers, flags.eval.model);
+  INTERP_RETURN_IF_ERROR(Annotate(CheckReaders(model.program), flags.eval.model));
   INTERP_ASSIGN_OR_RETURN(std::vector<VarId> feeds, DataVars(model.program));
   std::vector<std::string> names;
   for (const VarId id : feeds) names.push_back(model.program.NameOf(id));
@@ -97,12 +97,12 @@ absl::StatusOr<Evaluation> MakeEvaluation(const TrainFlags& flags, const CoreOpt
   evaluation.sparse_vars = SparseVars(model.program);
   CoreOptions on_same_devices = options;
   on_same_devices.devices = trainer.devices();
-  absl::StatusOr<std::unique_ptr<InterpreterCore>> core = InterpreterCore::Create(
-      std::move(model.program), names, fetches, trainer.scope(), on_same_devices);
-  if (!core.ok()) return Annotate(core.status(), flags.eval.model);
-  evaluation.core = *std::move(core);
-  const absl::Status reads = CheckOnlyReads(evaluation.core->plan(), trainer.persistables());
-  if (!reads.ok()) return Annotate(reads, flags.eval.model);
+  INTERP_ASSIGN_OR_RETURN(evaluation.core,
+                          Annotate(InterpreterCore::Create(std::move(model.program), names, fetches,
+                                                           trainer.scope(), on_same_devices),
+                                   flags.eval.model));
+  INTERP_RETURN_IF_ERROR(
+      Annotate(CheckOnlyReads(evaluation.core->plan(), trainer.persistables()), flags.eval.model));
   return evaluation;
 }
 
@@ -190,8 +190,8 @@ absl::Status SetParameters(const TrainFlags& flags, const std::vector<ParamDecl>
   if (!flags.startup.empty()) {
     INTERP_ASSIGN_OR_RETURN(const Model startup,
                             LoadModel({.model = flags.startup, .params = "", .compiled_from = ""}));
-    const absl::Status made = session.trainer->Initialize(startup.program, session.timeout);
-    if (!made.ok()) return Annotate(made, flags.startup);
+    INTERP_RETURN_IF_ERROR(
+        Annotate(session.trainer->Initialize(startup.program, session.timeout), flags.startup));
     in_file = ParametersInFile(declared, startup.program);
   }
   if (!flags.params.empty()) {
@@ -210,9 +210,9 @@ absl::Status OpenCheckpoints(const TrainFlags& flags, TrainSession& session, Exi
   const bool needed = flags.startup.empty() && flags.params.empty();
   if (needed && !std::filesystem::exists(flags.checkpoint, error)) return NoFirstValues(flags);
   blame = ExitCode::kRunFailed;
-  absl::StatusOr<Checkpoints> checkpoints = Checkpoints::Open(flags.checkpoint);
-  if (!checkpoints.ok()) return Annotate(checkpoints.status(), "--checkpoint");
-  session.checkpoints.emplace(*std::move(checkpoints));
+  INTERP_ASSIGN_OR_RETURN(Checkpoints checkpoints,
+                          Annotate(Checkpoints::Open(flags.checkpoint), "--checkpoint"));
+  session.checkpoints.emplace(std::move(checkpoints));
   return flags.resume ? absl::OkStatus() : session.checkpoints->CheckNone();
 }
 
@@ -338,9 +338,8 @@ absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const Core
         ": no op writes a persistable variable, so nothing is learnt; `interp backward` "
         "makes a training program of a forward program"));
   }
-  absl::StatusOr<ParametersToSave> saved = ChooseParametersToSave(flags.save, model.program);
-  if (!saved.ok()) return Annotate(saved.status(), "--save");
-  session.saved = *std::move(saved);
+  INTERP_ASSIGN_OR_RETURN(session.saved,
+                          Annotate(ChooseParametersToSave(flags.save, model.program), "--save"));
   INTERP_ASSIGN_OR_RETURN(const std::vector<std::string> fetches,
                           TrainingFetches(model.program, flags.fetches));
   INTERP_ASSIGN_OR_RETURN(const std::optional<MicroBatchOptions> micro_batches,
@@ -364,15 +363,15 @@ absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const Core
                                  .micro_batches = micro_batches,
                                  .core = options};
   if (flags.data_parallel) {
-    const absl::StatusOr<uint64_t> bytes = ParseBytes(flags.bucket_size);
-    if (!bytes.ok()) return Annotate(bytes.status(), "--bucket-size");
-    trainer_options.data_parallel = {.bucket_bytes = static_cast<int64_t>(*bytes)};
+    INTERP_ASSIGN_OR_RETURN(const uint64_t bytes,
+                            Annotate(ParseBytes(flags.bucket_size), "--bucket-size"));
+    trainer_options.data_parallel = {.bucket_bytes = static_cast<int64_t>(bytes)};
   }
   if (flags.plan.precision == "fp16") trainer_options.loss_scaling = LossScalingOptions{};
-  absl::StatusOr<std::unique_ptr<Trainer>> trainer =
-      Trainer::Create(std::move(model.program), model.scope, std::move(trainer_options));
-  if (!trainer.ok()) return Annotate(trainer.status(), model.path);
-  session.trainer = *std::move(trainer);
+  INTERP_ASSIGN_OR_RETURN(
+      session.trainer,
+      Annotate(Trainer::Create(std::move(model.program), model.scope, std::move(trainer_options)),
+               model.path));
   INTERP_RETURN_IF_ERROR(OpenCheckpoints(flags, session, blame));
   blame = ExitCode::kUsage;
   INTERP_RETURN_IF_ERROR(ReadSamples(flags, session));

@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
+#include "core/annotate.h"
 #include "core/image/jpeg_segments.h"
 #include "core/image/orientation.h"
 #include "core/io/file.h"
@@ -266,9 +267,7 @@ absl::StatusOr<Bytes> DecodePicture(absl::string_view file, size_t max_bytes, in
 
 absl::StatusOr<Bytes> ReadPicture(const std::string& path, size_t max_bytes) {
   INTERP_ASSIGN_OR_RETURN(const std::string file, ReadFile(path, max_bytes));
-  absl::StatusOr<Bytes> picture = DecodePicture(file, max_bytes);
-  if (!picture.ok()) return Annotate(picture.status(), path);
-  return picture;
+  return Annotate(DecodePicture(file, max_bytes), path);
 }
 
 }  // namespace interp

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "core/annotate.h"
 #include "core/io/file.h"
 
 namespace interp {
@@ -43,10 +44,10 @@ absl::StatusOr<std::string> EncodePng(const Picture<uint8_t>& picture) {
 }
 
 absl::Status WritePng(const std::string& path, const Picture<uint8_t>& picture) {
-  const absl::StatusOr<std::string> file = EncodePng(picture);
-  if (!file.ok()) return Annotate(file.status(), absl::StrCat("'", path, "'"));
+  INTERP_ASSIGN_OR_RETURN(const std::string file,
+                          Annotate(EncodePng(picture), absl::StrCat("'", path, "'")));
   INTERP_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(path));
-  INTERP_RETURN_IF_ERROR(writer.Append(*file));
+  INTERP_RETURN_IF_ERROR(writer.Append(file));
   return writer.Commit();
 }
 

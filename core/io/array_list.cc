@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "core/annotate.h"
 #include "core/io/array_elements.h"
 #include "core/io/file.h"
 #include "core/io/params.h"
@@ -316,9 +317,7 @@ absl::StatusOr<ArrayList> ParseArrayList(const BufferRef& file) { return Reader(
 
 absl::StatusOr<ArrayList> ReadArrayList(const std::string& path) {
   INTERP_ASSIGN_OR_RETURN(const BufferRef file, MapAsBuffer(path));
-  absl::StatusOr<ArrayList> list = ParseArrayList(file);
-  if (!list.ok()) return Annotate(list.status(), path);
-  return list;
+  return Annotate(ParseArrayList(file), path);
 }
 
 absl::Status WriteArrayList(const std::string& path, const ArrayList& list) {

@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "core/annotate.h"
 
 namespace interp {
 namespace {
@@ -163,12 +164,11 @@ absl::StatusOr<std::vector<NamedTensor>> ParseCsv(
   std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
   while (!lines.empty() && absl::StripAsciiWhitespace(lines.back()).empty()) lines.pop_back();
   if (lines.empty()) return InvalidArgument("is empty, expected a line of names");
-  absl::StatusOr<std::vector<CsvArray>> arrays = ParseHeader(lines[0]);
-  if (!arrays.ok()) return Annotate(arrays.status(), "line 1");
+  INTERP_ASSIGN_OR_RETURN(std::vector<CsvArray> arrays, Annotate(ParseHeader(lines[0]), "line 1"));
   size_t num_columns = 0;
-  for (const CsvArray& array : *arrays) num_columns += array.columns.size();
+  for (const CsvArray& array : arrays) num_columns += array.columns.size();
   std::vector<bool> to_be_integers(num_columns);
-  for (const CsvArray& array : *arrays) {
+  for (const CsvArray& array : arrays) {
     for (const size_t column : array.columns)
       to_be_integers[column] = integers.contains(array.name);
   }
@@ -182,7 +182,7 @@ absl::StatusOr<std::vector<NamedTensor>> ParseCsv(
     INTERP_RETURN_IF_ERROR(ParseLine(line, i + 1, to_be_integers, cells));
   }
   std::vector<NamedTensor> tensors;
-  for (const CsvArray& array : *arrays) {
+  for (const CsvArray& array : arrays) {
     tensors.emplace_back(array.name, Take(array, cells, num_columns));
   }
   return tensors;

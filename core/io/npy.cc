@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "core/annotate.h"
 #include "core/io/file.h"
 
 namespace interp {
@@ -232,17 +233,14 @@ absl::StatusOr<Tensor> ReadNpy(const std::string& path, size_t max_bytes) {
     return ResourceExhausted(path, ": has ", file->bytes().size(), " bytes, the limit is ",
                              max_bytes);
   }
-  absl::StatusOr<Tensor> tensor = ParseNpy(file->bytes());
-  if (!tensor.ok()) return Annotate(tensor.status(), path);
-  return tensor;
+  return Annotate(ParseNpy(file->bytes()), path);
 }
 
 absl::Status WriteNpy(const std::string& path, const Tensor& tensor) {
-  const absl::StatusOr<NpyParts> parts = FormatNpy(tensor);
-  if (!parts.ok()) return Annotate(parts.status(), path);
+  INTERP_ASSIGN_OR_RETURN(const NpyParts parts, Annotate(FormatNpy(tensor), path));
   INTERP_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(path));
-  INTERP_RETURN_IF_ERROR(writer.Append(parts->header));
-  INTERP_RETURN_IF_ERROR(writer.Append(parts->element_bytes()));
+  INTERP_RETURN_IF_ERROR(writer.Append(parts.header));
+  INTERP_RETURN_IF_ERROR(writer.Append(parts.element_bytes()));
   return writer.Commit();
 }
 

@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/strip.h"
+#include "core/annotate.h"
 #include "core/io/file.h"
 #include "core/io/zip_reader.h"
 #include "core/io/zip_writer.h"
@@ -19,9 +20,8 @@ absl::StatusOr<NamedTensor> ReadEntry(const ZipEntry& entry) {
   const std::string place = absl::StrCat("entry '", absl::Utf8SafeCEscape(name), "'");
   if (!absl::ConsumeSuffix(&name, kSuffix)) return InvalidArgument(place, ": no .npy file");
   INTERP_ASSIGN_OR_RETURN(BufferRef content, ExtractZip(entry));
-  absl::StatusOr<Tensor> tensor = ParseNpy(std::move(content));
-  if (!tensor.ok()) return Annotate(tensor.status(), place);
-  return NamedTensor(std::string(name), *std::move(tensor));
+  INTERP_ASSIGN_OR_RETURN(Tensor tensor, Annotate(ParseNpy(std::move(content)), place));
+  return NamedTensor(std::string(name), std::move(tensor));
 }
 
 // Sums what entries claim; the sum of claims of an archive cannot overflow, see zip_reader.h.
@@ -37,10 +37,10 @@ absl::Status Write(absl::Span<const NamedTensor> tensors, bool compress, FileWri
   absl::flat_hash_set<absl::string_view> names;
   for (const auto& [name, tensor] : tensors) {
     if (!names.insert(name).second) return InvalidArgument("'", name, "' appears twice");
-    const absl::StatusOr<NpyParts> parts = FormatNpy(tensor);
-    if (!parts.ok()) return Annotate(parts.status(), absl::StrCat("'", name, "'"));
+    INTERP_ASSIGN_OR_RETURN(const NpyParts parts,
+                            Annotate(FormatNpy(tensor), absl::StrCat("'", name, "'")));
     INTERP_RETURN_IF_ERROR(
-        zip.Add(absl::StrCat(name, kSuffix), {parts->header, parts->element_bytes()}, compress));
+        zip.Add(absl::StrCat(name, kSuffix), {parts.header, parts.element_bytes()}, compress));
   }
   return zip.Finish();
 }
@@ -64,9 +64,7 @@ absl::StatusOr<std::vector<NamedTensor>> ParseNpz(absl::string_view file, size_t
 
 absl::StatusOr<std::vector<NamedTensor>> ReadNpz(const std::string& path, size_t max_bytes) {
   INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
-  absl::StatusOr<std::vector<NamedTensor>> tensors = ParseNpz(file->bytes(), max_bytes);
-  if (!tensors.ok()) return Annotate(tensors.status(), path);
-  return tensors;
+  return Annotate(ParseNpz(file->bytes(), max_bytes), path);
 }
 
 absl::Status WriteNpz(const std::string& path, absl::Span<const NamedTensor> tensors,

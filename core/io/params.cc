@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "core/annotate.h"
 #include "core/constant_elements.h"
 #include "core/io/file.h"
 #include "core/quoted.h"
@@ -105,9 +106,7 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFile(const std::string& path,
                                                   ParamMemory memory) {
   INTERP_ASSIGN_OR_RETURN(const BufferRef file, MapAsBuffer(path));
   file->in_file = memory == ParamMemory::kFile;
-  absl::StatusOr<std::vector<NamedTensor>> tensors = ReadRecords(file, Source::kMappedFile, params);
-  if (!tensors.ok()) return Annotate(tensors.status(), path);
-  return tensors;
+  return Annotate(ReadRecords(file, Source::kMappedFile, params), path);
 }
 
 absl::StatusOr<std::vector<NamedTensor>> ReadFolder(const std::string& folder,
@@ -162,9 +161,7 @@ absl::StatusOr<std::vector<ParamRecord>> ParseParamRecords(absl::string_view fil
 
 absl::StatusOr<std::vector<ParamRecord>> ListParams(const std::string& path) {
   INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
-  absl::StatusOr<std::vector<ParamRecord>> records = ParseParamRecords(file->bytes());
-  if (!records.ok()) return Annotate(records.status(), path);
-  return records;
+  return Annotate(ParseParamRecords(file->bytes()), path);
 }
 
 absl::Status WriteCombinedParams(const std::string& path, absl::Span<const NamedTensor> params) {

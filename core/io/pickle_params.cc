@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
+#include "core/annotate.h"
 #include "core/io/file.h"
 #include "core/io/npz.h"
 #include "core/io/pickle.h"
@@ -287,9 +288,7 @@ absl::StatusOr<std::vector<NamedTensor>> ParsePickledParams(const BufferRef& fil
 
 absl::StatusOr<std::vector<NamedTensor>> ListPickledParams(const std::string& path) {
   INTERP_ASSIGN_OR_RETURN(const BufferRef file, MapAsBuffer(path));
-  absl::StatusOr<std::vector<NamedTensor>> tensors = ParsePickledParams(file);
-  if (!tensors.ok()) return Annotate(tensors.status(), path);
-  return tensors;
+  return Annotate(ParsePickledParams(file), path);
 }
 
 absl::StatusOr<std::vector<NamedTensor>> ReadAnyParams(const std::string& path,

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/annotate.h"
 #include "core/errno_status.h"
 
 namespace interp {
@@ -23,11 +24,9 @@ absl::StatusOr<RecordFile> RecordFile::Open(const std::string& path, bool skip_d
   if (skip_damaged) {
     file.ReadThrough();
   } else if (MayBeIndex(index_path)) {
-    const absl::Status read = file.ReadIndex(index_path);
-    if (!read.ok()) return Annotate(read, index_path);
+    INTERP_RETURN_IF_ERROR(Annotate(file.ReadIndex(index_path), index_path));
   } else {
-    const absl::Status walked = file.Walk();
-    if (!walked.ok()) return Annotate(walked, path);
+    INTERP_RETURN_IF_ERROR(Annotate(file.Walk(), path));
   }
   return file;
 }

@@ -5,6 +5,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "core/annotate.h"
 #include "core/device/device_maker.h"
 #include "core/program_print.h"
 #include "interpreter/analysis/variable_table.h"
@@ -85,9 +86,7 @@ absl::StatusOr<Place> WantedPlace(const Op& op, Place own) {
   for (const absl::string_view accelerator : {"gpu", "xpu", "npu"}) {
     if (absl::StrContains(device, accelerator)) return own;
   }
-  absl::StatusOr<Place> place = PlaceFromName(device);
-  if (!place.ok()) return Annotate(place.status(), "attribute 'op_device'");
-  return *place;
+  return Annotate(PlaceFromName(device), "attribute 'op_device'");
 }
 
 // Of a kind that kernels use through the variable itself.

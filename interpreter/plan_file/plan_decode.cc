@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
+#include "core/annotate.h"
 #include "core/each_argument.h"
 #include "core/program_load.h"
 #include "interpreter/analysis/link.h"
@@ -299,13 +300,13 @@ class Decoder {
 
   absl::Status ReadProgram() {
     const std::vector<std::string> names(file_.names().begin(), file_.names().end());
-    absl::StatusOr<Program> program = LoadProgram(file_.program(), names);
-    if (!program.ok()) return Annotate(program.status(), "its program");
-    if (program->names.size() != names.size()) {
-      return InvalidArgument("its program has variable '", program->names.back(),
+    INTERP_ASSIGN_OR_RETURN(Program program,
+                            Annotate(LoadProgram(file_.program(), names), "its program"));
+    if (program.names.size() != names.size()) {
+      return InvalidArgument("its program has variable '", program.names.back(),
                              "', which its names have not");
     }
-    compiled_.program = *std::move(program);
+    compiled_.program = std::move(program);
     for (const wire::OpShares& shares : file_.shares()) {
       INTERP_RETURN_IF_ERROR(ReadOpShares(shares));
     }
@@ -361,10 +362,10 @@ class Decoder {
   }
 
   static absl::Status ReadInsertedOps(const wire::Plan& from, Plan& plan) {
-    absl::StatusOr<Program> program = LoadProgram(from.inserted_ops());
-    if (!program.ok()) return Annotate(program.status(), "its inserted ops");
+    INTERP_ASSIGN_OR_RETURN(Program program,
+                            Annotate(LoadProgram(from.inserted_ops()), "its inserted ops"));
     std::vector<VarId> ids;
-    for (const std::string& name : program->names) {
+    for (const std::string& name : program.names) {
       VarId id = -1;
       if (!absl::SimpleAtoi(name, &id) || id < 0 || static_cast<size_t>(id) >= plan.vars.size()) {
         return InvalidArgument("an inserted op names variable '", absl::Utf8SafeCEscape(name),
@@ -372,7 +373,7 @@ class Decoder {
       }
       ids.push_back(id);
     }
-    plan.inserted_ops = std::move(program->blocks[0].ops);
+    plan.inserted_ops = std::move(program.blocks[0].ops);
     for (Op& op : plan.inserted_ops) {
       for (std::vector<Slot>* slots : {&op.inputs, &op.outputs}) {
         for (VarId& arg : EachArgument(*slots)) arg = ids[arg];

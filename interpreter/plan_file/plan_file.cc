@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "absl/container/flat_hash_set.h"
+#include "core/annotate.h"
 #include "core/device/device_maker.h"
 #include "core/io/file.h"
 #include "core/io/params.h"
@@ -217,11 +218,10 @@ absl::Status CheckProved(absl::Span<const Plan> plans) {
 }
 
 absl::Status SavePlan(const CompiledProgram& compiled, const std::string& path) {
-  const absl::StatusOr<FormattedPlan> parts = FormatParts(compiled);
-  if (!parts.ok()) return Annotate(parts.status(), path);
+  INTERP_ASSIGN_OR_RETURN(const FormattedPlan parts, Annotate(FormatParts(compiled), path));
   INTERP_ASSIGN_OR_RETURN(FileWriter file, FileWriter::Create(path));
   INTERP_RETURN_IF_ERROR(
-      WriteParts(*parts, [&file](absl::string_view part) { return file.Append(part); }));
+      WriteParts(parts, [&file](absl::string_view part) { return file.Append(part); }));
   return file.Commit();
 }
 
@@ -241,9 +241,8 @@ absl::StatusOr<CompiledProgram> ParsePlanFile(const std::string& path, const OpR
 }  // namespace
 
 absl::StatusOr<CompiledProgram> LoadPlan(const std::string& path, const OpRegistry& ops) {
-  absl::StatusOr<CompiledProgram> compiled = ParsePlanFile(path, ops);
-  if (!compiled.ok()) return Annotate(compiled.status(), path);
-  INTERP_RETURN_IF_ERROR(Annotate(CheckProved(compiled->plans), path));
+  INTERP_ASSIGN_OR_RETURN(CompiledProgram compiled, Annotate(ParsePlanFile(path, ops), path));
+  INTERP_RETURN_IF_ERROR(Annotate(CheckProved(compiled.plans), path));
   return compiled;
 }
 

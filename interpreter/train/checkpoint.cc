@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
+#include "core/annotate.h"
 #include "core/device/device_heap.h"
 #include "core/errno_status.h"
 #include "core/io/file.h"
@@ -147,9 +148,7 @@ absl::StatusOr<CheckpointState> ReadState(const std::string& folder) {
   const std::string path = absl::StrCat(folder, kState);
   const absl::StatusOr<std::string> text = ReadFile(path, kMaxStateBytes);
   if (!text.ok()) return AsLoss(text.status());
-  absl::StatusOr<CheckpointState> state = ParseCheckpointState(*text);
-  if (!state.ok()) return Annotate(state.status(), path);
-  return state;
+  return Annotate(ParseCheckpointState(*text), path);
 }
 
 absl::StatusOr<Loaded> ReadAll(const std::string& folder) {
