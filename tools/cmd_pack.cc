@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "core/annotate.h"
 #include "core/io/file.h"
 #include "core/io/image_record.h"
 #include "core/io/record_index.h"
@@ -94,9 +95,7 @@ absl::StatusOr<PictureList> ReadList(PackFlags& flags) {
       if (flags.options.root.empty()) flags.options.root = ".";
     }
     INTERP_ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.source));
-    absl::StatusOr<PictureList> parsed = ParsePictureList(text);
-    if (!parsed.ok()) return Annotate(parsed.status(), flags.source);
-    list = *std::move(parsed);
+    INTERP_ASSIGN_OR_RETURN(list, Annotate(ParsePictureList(text), flags.source));
   }
   if (list.pictures.empty()) return InvalidArgument(flags.source, ": there are no pictures");
   if (!flags.shuffle) return list;
@@ -199,6 +198,26 @@ ExitCode Pack(PackFlags& flags, const CLI::App& command) {
   return Show(ToText(*report, Selected(*list, report->packed)));
 }
 
+// What becomes of each picture.
+void AddPictureFlags(CLI::App& command, PackOptions& options, std::string& encoding) {
+  command
+      .add_option("--resize", options.shorter_side,
+                  "shrink pictures until the shorter side has so many pixels")
+      ->transform(WholeBetween(1, 1 << 15));
+  command.add_flag("--center-crop", options.centre_crop, "keep the middle square");
+  command
+      .add_option("--encoding", encoding,
+                  "how pictures are stored; keep: as they are, and as JPEG where they change")
+      ->check(CLI::IsMember({"keep", "jpg", "png"}))
+      ->capture_default_str();
+  command.add_option("--quality", options.quality, "of what is encoded as JPEG")
+      ->transform(WholeBetween(1, 100))
+      ->capture_default_str();
+  command.add_flag("--pass-through", options.pass_through, "store the files without decoding them");
+  command.add_flag("--skip-damaged", options.skip_damaged,
+                   "leave out pictures that cannot be read, and tell them");
+}
+
 }  // namespace
 
 void AddPackCommand(CLI::App& app, ExitCode& exit_code) {
@@ -213,23 +232,7 @@ void AddPackCommand(CLI::App& app, ExitCode& exit_code) {
       ->required();
   command.add_option("--root", flags->options.root,
                      "folder that the paths are in; default: that of SOURCE");
-  command
-      .add_option("--resize", flags->options.shorter_side,
-                  "shrink pictures until the shorter side has so many pixels")
-      ->transform(WholeBetween(1, 1 << 15));
-  command.add_flag("--center-crop", flags->options.centre_crop, "keep the middle square");
-  command
-      .add_option("--encoding", flags->encoding,
-                  "how pictures are stored; keep: as they are, and as JPEG where they change")
-      ->check(CLI::IsMember({"keep", "jpg", "png"}))
-      ->capture_default_str();
-  command.add_option("--quality", flags->options.quality, "of what is encoded as JPEG")
-      ->transform(WholeBetween(1, 100))
-      ->capture_default_str();
-  command.add_flag("--pass-through", flags->options.pass_through,
-                   "store the files without decoding them");
-  command.add_flag("--skip-damaged", flags->options.skip_damaged,
-                   "leave out pictures that cannot be read, and tell them");
+  AddPictureFlags(command, flags->options, flags->encoding);
   command.add_flag("--shuffle", flags->shuffle, "pack in a random order");
   command.add_option("--seed", flags->seed, "seed of --shuffle")
       ->transform(WholeFromZero())

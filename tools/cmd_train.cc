@@ -155,28 +155,8 @@ ExitCode TrainRank(TrainFlags& flags, const CLI::App& command) {
   return ranks->End(Train(flags, command, *ranks));
 }
 
-void AddDataFlags(CLI::App& command, TrainFlags& flags) {
-  command
-      .add_option("--data", flags.data,
-                  "samples: .npz, .csv, folders of .npy, idx files, .rec, .slot; FILE or "
-                  "FEED=FILE; repeatable")
-      ->allow_extra_args(false)
-      ->required();
-  command.add_option("--batch-size", flags.batches.batch_size, "samples in a step")
-      ->required()
-      ->transform(WholeBetween(1, int64_t{1} << 40));
-  command
-      .add_option("--replicas", flags.replicas,
-                  "shares of a batch that are computed side by side, each with --threads")
-      ->transform(WholeBetween(1, kMaxReplicas))
-      ->capture_default_str();
-  command.add_flag("--data-parallel", flags.data_parallel,
-                   "share out each batch over the ranks that mpirun has started, and add up their "
-                   "gradients");
-  command
-      .add_option("--bucket-size", flags.bucket_size,
-                  "gradients of --data-parallel that go out together, as in 4M")
-      ->capture_default_str();
+// How far training goes through the samples, and in which order.
+void AddOrderFlags(CLI::App& command, TrainFlags& flags) {
   command.add_option("--epochs", flags.epochs, "times through the data; default 1")
       ->transform(WholeFromOne());
   command.add_option("--steps", flags.steps, "steps in all, those before --resume included")
@@ -200,6 +180,31 @@ void AddDataFlags(CLI::App& command, TrainFlags& flags) {
       ->transform(WholeFromZero());
   command.add_flag("--drop-last", flags.batches.drop_last,
                    "leave out the last batch of an epoch when it is not full");
+}
+
+void AddDataFlags(CLI::App& command, TrainFlags& flags) {
+  command
+      .add_option("--data", flags.data,
+                  "samples: .npz, .csv, folders of .npy, idx files, .rec, .slot; FILE or "
+                  "FEED=FILE; repeatable")
+      ->allow_extra_args(false)
+      ->required();
+  command.add_option("--batch-size", flags.batches.batch_size, "samples in a step")
+      ->required()
+      ->transform(WholeBetween(1, int64_t{1} << 40));
+  command
+      .add_option("--replicas", flags.replicas,
+                  "shares of a batch that are computed side by side, each with --threads")
+      ->transform(WholeBetween(1, kMaxReplicas))
+      ->capture_default_str();
+  command.add_flag("--data-parallel", flags.data_parallel,
+                   "share out each batch over the ranks that mpirun has started, and add up their "
+                   "gradients");
+  command
+      .add_option("--bucket-size", flags.bucket_size,
+                  "gradients of --data-parallel that go out together, as in 4M")
+      ->capture_default_str();
+  AddOrderFlags(command, flags);
   command.add_option(
       "--max-file-memory", flags.limits.max_file_memory,
       "most that the arrays of one file or folder may take, as in 512M; default 16G");

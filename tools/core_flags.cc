@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "absl/algorithm/container.h"
+#include "core/annotate.h"
 #include "core/program_print.h"
 #include "interpreter/load_cuda.h"
 #include "passes/prune.h"
@@ -149,21 +150,36 @@ void NoteWhatStaysWide(const std::string& path, const PipelineOptions& passes,
 }
 
 absl::StatusOr<PlanOptions> MakePlanOptions(const PlanFlags& flags) {
-  const absl::StatusOr<Place> place = LoadPlace(flags.place);
-  if (!place.ok()) return Annotate(place.status(), "--place");
+  INTERP_ASSIGN_OR_RETURN(const Place place, Annotate(LoadPlace(flags.place), "--place"));
   INTERP_RETURN_IF_ERROR(CheckPrecision(flags));
-  if (flags.single_stream && place->on_host()) {
+  if (flags.single_stream && place.on_host()) {
     return InvalidArgument("--single-stream has no effect without a device (--place sim)");
   }
   return PlanOptions{.sequential = flags.in_order,
                      .garbage_collection = !flags.no_gc,
                      .optimize_layout = !flags.no_layout,
                      .fold_constants = !flags.no_fold,
-                     .place = *place,
+                     .place = place,
                      .single_stream = flags.single_stream};
 }
 
 namespace {
+
+void AddThreadFlags(CLI::App& command, RunFlags& flags) {
+  command
+      .add_option("--scheduler", flags.scheduler, "auto, trace, serial, async, engine or shuffle")
+      ->capture_default_str()
+      ->group(kRunGroup);
+  command
+      .add_option("--workers", flags.workers, "threads that run ops side by side (async, engine)")
+      ->transform(WholeBetween(1, kMaxThreads))
+      ->capture_default_str()
+      ->group(kRunGroup);
+  command.add_option("--threads", flags.threads, "threads inside an op; 0: usable CPUs / workers")
+      ->transform(WholeBetween(0, kMaxThreads))
+      ->capture_default_str()
+      ->group(kRunGroup);
+}
 
 void AddDeviceFlags(CLI::App& command, RunFlags& flags) {
   command
@@ -211,21 +227,21 @@ void AddSimFlags(CLI::App& command, RunFlags& run) {
 absl::StatusOr<SimOptions> MakeSimOptions(const RunFlags& run) {
   const SimFlags& flags = run.sim;
   SimOptions options{.seed = run.seed};
-  const absl::StatusOr<uint64_t> memory = ParseBytes(flags.memory);
-  if (!memory.ok()) return Annotate(memory.status(), "--sim-memory");
+  INTERP_ASSIGN_OR_RETURN(const uint64_t memory,
+                          Annotate(ParseBytes(flags.memory), "--sim-memory"));
   if (!flags.delay.empty()) {
-    const absl::StatusOr<std::chrono::nanoseconds> delay = ParseDuration(flags.delay);
-    if (!delay.ok()) return Annotate(delay.status(), "--sim-delay");
-    options.max_kernel_delay_ns = options.max_copy_delay_ns = delay->count();
+    INTERP_ASSIGN_OR_RETURN(const std::chrono::nanoseconds delay,
+                            Annotate(ParseDuration(flags.delay), "--sim-delay"));
+    options.max_kernel_delay_ns = options.max_copy_delay_ns = delay.count();
   }
-  const absl::StatusOr<std::chrono::nanoseconds> latency = ParseDuration(flags.latency);
-  if (!latency.ok()) return Annotate(latency.status(), "--sim-latency");
-  options.capacity_bytes = *memory;
+  INTERP_ASSIGN_OR_RETURN(const std::chrono::nanoseconds latency,
+                          Annotate(ParseDuration(flags.latency), "--sim-latency"));
+  options.capacity_bytes = memory;
   if (flags.interleaved) options.execution = SimOptions::Execution::kInterleaved;
   options.copy_bytes_per_s = flags.copy_gbps * 1e9;
   options.memory_bytes_per_s = flags.memory_gbps * 1e9;
   options.flops_per_s = flags.gflops * 1e9;
-  options.latency_ns = latency->count();
+  options.latency_ns = latency.count();
   options.lose_at = flags.lose_at;
   return options;
 }
@@ -237,9 +253,8 @@ absl::StatusOr<GcOptions> MakeGcOptions(const RunFlags& run) {
   }
   options.policy = run.gc == "fast" ? GcPolicy::kFast : GcPolicy::kEvent;
   if (!run.gc_threshold.empty()) {
-    const absl::StatusOr<uint64_t> threshold = ParseBytes(run.gc_threshold);
-    if (!threshold.ok()) return Annotate(threshold.status(), "--gc-threshold");
-    options.threshold_bytes = *threshold;
+    INTERP_ASSIGN_OR_RETURN(options.threshold_bytes,
+                            Annotate(ParseBytes(run.gc_threshold), "--gc-threshold"));
   }
   return options;
 }
@@ -247,19 +262,7 @@ absl::StatusOr<GcOptions> MakeGcOptions(const RunFlags& run) {
 }  // namespace
 
 void AddRunFlags(CLI::App& command, RunFlags& flags) {
-  command
-      .add_option("--scheduler", flags.scheduler, "auto, trace, serial, async, engine or shuffle")
-      ->capture_default_str()
-      ->group(kRunGroup);
-  command
-      .add_option("--workers", flags.workers, "threads that run ops side by side (async, engine)")
-      ->transform(WholeBetween(1, kMaxThreads))
-      ->capture_default_str()
-      ->group(kRunGroup);
-  command.add_option("--threads", flags.threads, "threads inside an op; 0: usable CPUs / workers")
-      ->transform(WholeBetween(0, kMaxThreads))
-      ->capture_default_str()
-      ->group(kRunGroup);
+  AddThreadFlags(command, flags);
   command
       .add_option("--max-memory", flags.max_memory,
                   "most memory for variables, parameters apart, as in 512M or 2G")
@@ -308,9 +311,7 @@ CLI::Option& AddTimeoutFlag(CLI::App& command, std::string& timeout) {
 
 absl::StatusOr<std::optional<std::chrono::nanoseconds>> ParseTimeout(const std::string& timeout) {
   if (timeout.empty()) return std::nullopt;
-  const absl::StatusOr<std::chrono::nanoseconds> parsed = ParseDuration(timeout);
-  if (!parsed.ok()) return Annotate(parsed.status(), "--timeout");
-  return *parsed;
+  return Annotate(ParseDuration(timeout), "--timeout");
 }
 
 absl::Status CheckRunFlags(const CLI::App& command, const RunFlags& flags, PlaceKind kind) {
@@ -336,17 +337,16 @@ namespace {
 
 absl::Status SetMemory(const RunFlags& run, CoreOptions& options) {
   if (!run.max_memory.empty()) {
-    const absl::StatusOr<uint64_t> limit = ParseBytes(run.max_memory);
-    if (!limit.ok()) return Annotate(limit.status(), "--max-memory");
+    INTERP_ASSIGN_OR_RETURN(const uint64_t limit,
+                            Annotate(ParseBytes(run.max_memory), "--max-memory"));
     // A limit of nothing is not the same as no limit.
-    options.max_memory_bytes = std::max<uint64_t>(*limit, 1);
+    options.max_memory_bytes = std::max<uint64_t>(limit, 1);
   }
-  const absl::StatusOr<PoolKind> allocator = PoolKindFromName(run.allocator);
-  if (!allocator.ok()) return Annotate(allocator.status(), "--allocator");
-  options.allocator = *allocator;
-  const absl::StatusOr<HostMemory> memory = HostMemoryFromName(run.host_memory);
-  if (!memory.ok()) return Annotate(memory.status(), "--host-memory");
-  options.host_memory = MakeHostMemory(*memory);
+  INTERP_ASSIGN_OR_RETURN(options.allocator,
+                          Annotate(PoolKindFromName(run.allocator), "--allocator"));
+  INTERP_ASSIGN_OR_RETURN(const HostMemory memory,
+                          Annotate(HostMemoryFromName(run.host_memory), "--host-memory"));
+  options.host_memory = MakeHostMemory(memory);
   return absl::OkStatus();
 }
 
@@ -355,26 +355,23 @@ absl::Status SetMemory(const RunFlags& run, CoreOptions& options) {
 absl::StatusOr<CoreOptions> MakeCoreOptions(const PlanFlags& plan, const RunFlags& run) {
   CoreOptions options;
   options.file_folder = run.file_folder;
-  const absl::StatusOr<SchedulerKind> scheduler = SchedulerFromName(run.scheduler);
-  if (!scheduler.ok()) return Annotate(scheduler.status(), "--scheduler");
-  options.scheduler = *scheduler;
+  INTERP_ASSIGN_OR_RETURN(options.scheduler,
+                          Annotate(SchedulerFromName(run.scheduler), "--scheduler"));
   options.num_workers = run.workers;
   if (options.scheduler == SchedulerKind::kEngine) {
-    const absl::StatusOr<engine::EngineOptions> engine =
-        engine::FromEnvironment({.workers = run.workers});
-    if (!engine.ok()) return engine.status();
-    options.engine_policy = engine->policy;
-    options.num_workers = engine->workers;
-    if (engine->workers > engine::kMaxWorkers) {
-      return InvalidArgument("--workers ", engine->workers, ": expected ", engine::kMaxWorkers,
+    INTERP_ASSIGN_OR_RETURN(const engine::EngineOptions engine,
+                            engine::FromEnvironment({.workers = run.workers}));
+    options.engine_policy = engine.policy;
+    options.num_workers = engine.workers;
+    if (engine.workers > engine::kMaxWorkers) {
+      return InvalidArgument("--workers ", engine.workers, ": expected ", engine::kMaxWorkers,
                              " at most with --scheduler engine");
     }
   }
   options.num_threads = run.threads;
   INTERP_RETURN_IF_ERROR(SetMemory(run, options));
-  const absl::StatusOr<Algorithms> algorithms = AlgorithmsFromName(run.algorithms);
-  if (!algorithms.ok()) return Annotate(algorithms.status(), "--algorithms");
-  options.algorithms = *algorithms;
+  INTERP_ASSIGN_OR_RETURN(options.algorithms,
+                          Annotate(AlgorithmsFromName(run.algorithms), "--algorithms"));
   options.tf32 = run.tf32;
   options.check_nan_inf = run.check_nan_inf;
   options.check_feed_shapes = !run.no_check_shape;
@@ -384,8 +381,7 @@ absl::StatusOr<CoreOptions> MakeCoreOptions(const PlanFlags& plan, const RunFlag
   options.cuda_graphs = run.cuda_graph;
   options.schedule_seed = run.seed;
   INTERP_ASSIGN_OR_RETURN(options.sim, MakeSimOptions(run));
-  const absl::StatusOr<std::vector<Pass>> passes = DefaultPipeline(options.passes);
-  if (!passes.ok()) return passes.status();
+  INTERP_RETURN_IF_ERROR(DefaultPipeline(options.passes).status());
   return options;
 }
 
