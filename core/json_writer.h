@@ -15,11 +15,9 @@ namespace interp {
 //   JsonWriter json;
 //   json.BeginObject();
 //   json.Field("idx", 0);
-//   json.Key("ops");
-//   json.BeginArray();
-//   json.EndArray();
+//   json.Values("shape", std::vector<int64_t>{2, 3});
 //   json.EndObject();
-//   return std::move(json).Take();  // {"idx":0,"ops":[]}
+//   return std::move(json).Take();  // {"idx":0,"shape":[2,3]}
 //
 // The output is valid JSON for any input: bytes that are no UTF-8 become U+FFFD; infinities and
 // NaN, which JSON lacks, become the strings "inf", "-inf" and "nan"; a value that does not exist is
@@ -51,6 +49,38 @@ class JsonWriter {
   void Field(absl::string_view name, const T& value) {
     Key(name);
     Value(value);
+  }
+
+  // An array of what write(item) writes, a value for each item.
+  template <typename Items, typename Write>
+  void Array(absl::string_view name, const Items& items, const Write& write) {
+    Key(name);
+    BeginArray();
+    for (const auto& item : items) write(item);
+    EndArray();
+  }
+  template <typename Items>
+  void Values(absl::string_view name, const Items& items) {
+    Array(name, items, [this](const auto& item) { Value(item); });
+  }
+  // An array of objects; write(item) writes the members of one.
+  template <typename Items, typename Write>
+  void Objects(absl::string_view name, const Items& items, const Write& write) {
+    Array(name, items, [&](const auto& item) {
+      BeginObject();
+      write(item);
+      EndObject();
+    });
+  }
+  // The same, each on a line of its own.
+  template <typename Items, typename Write>
+  void ObjectLines(absl::string_view name, const Items& items, const Write& write) {
+    Array(name, items, [&](const auto& item) {
+      Line();
+      BeginObject();
+      write(item);
+      EndObject();
+    });
   }
 
   // Puts the next value of an array on a line of its own, so that dumps can be diffed.

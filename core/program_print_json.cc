@@ -48,10 +48,8 @@ void WriteVar(JsonWriter& json, const Program& program, const Var& var) {
 void WriteSlots(JsonWriter& json, const Program& program, const std::vector<Slot>& slots) {
   json.BeginObject();
   for (const Slot& slot : slots) {
-    json.Key(slot.name);
-    json.BeginArray();
-    for (const VarId id : slot.args) json.Value(absl::string_view(NameForDump(program, id)));
-    json.EndArray();
+    json.Array(slot.name, slot.args,
+               [&](VarId id) { json.Value(absl::string_view(NameForDump(program, id))); });
   }
   json.EndObject();
 }
@@ -65,15 +63,10 @@ void WriteOp(JsonWriter& json, const Program& program, const Op& op) {
   WriteSlots(json, program, op.outputs);
   json.Key("attrs");
   WriteAttrs(json, op);
-  json.Key("inplace");
-  json.BeginArray();
-  for (const InplacePair& pair : op.inplace) {
-    json.BeginObject();
+  json.Objects("inplace", op.inplace, [&](const InplacePair& pair) {
     json.Field("input", pair.input);
     json.Field("output", pair.output);
-    json.EndObject();
-  }
-  json.EndArray();
+  });
   json.EndObject();
 }
 
@@ -82,20 +75,14 @@ void WriteBlock(JsonWriter& json, const Program& program, const Block& block) {
   json.Field("idx", block.idx);
   json.Field("parent", block.parent_idx);
   json.Field("forward", block.forward_block_idx);
-  json.Key("vars");
-  json.BeginArray();
-  for (const Var& var : block.vars) {
+  json.Array("vars", block.vars, [&](const Var& var) {
     json.Line();
     WriteVar(json, program, var);
-  }
-  json.EndArray();
-  json.Key("ops");
-  json.BeginArray();
-  for (const Op& op : block.ops) {
+  });
+  json.Array("ops", block.ops, [&](const Op& op) {
     json.Line();
     WriteOp(json, program, op);
-  }
-  json.EndArray();
+  });
   json.EndObject();
 }
 
@@ -115,13 +102,10 @@ std::string ToJson(const Program& program) {
   JsonWriter json;
   json.BeginObject();
   json.Field("version", program.version);
-  json.Key("blocks");
-  json.BeginArray();
-  for (const Block& block : program.blocks) {
+  json.Array("blocks", program.blocks, [&](const Block& block) {
     json.Line();
     WriteBlock(json, program, block);
-  }
-  json.EndArray();
+  });
   json.EndObject();
   return std::move(json).Take() + "\n";
 }

@@ -48,16 +48,11 @@ void WriteResult(const BenchResult& result, JsonWriter& json) {
   json.Field("p99", latency.p99_ms);
   json.Field("max", latency.max_ms);
   json.EndObject();
-  json.Key("histogram");
-  json.BeginArray();
-  for (const LatencyBucket& bucket : latency.histogram) {
-    json.BeginObject();
+  json.Objects("histogram", latency.histogram, [&](const LatencyBucket& bucket) {
     json.Field("from_ms", bucket.from_ms);
     json.Field("to_ms", bucket.to_ms);
     json.Field("runs", bucket.count);
-    json.EndObject();
-  }
-  json.EndArray();
+  });
   json.EndObject();
 }
 
@@ -103,13 +98,10 @@ std::string ToJson(const BenchReport& report) {
   json.Field("duration_s", report.duration_s);
   json.Field("rate", report.rate);
   json.Field("interrupted", report.interrupted);
-  json.Key("results");
-  json.BeginArray();
-  for (const BenchResult& result : report.results) {
+  json.Array("results", report.results, [&](const BenchResult& result) {
     json.Line();
     WriteResult(result, json);
-  }
-  json.EndArray();
+  });
   const BenchResult* const best = FindBest(report);
   json.Field("best", best == nullptr ? std::nullopt : std::optional(best - report.results.data()));
   json.EndObject();

@@ -299,13 +299,10 @@ std::string ToJson(const Differences& differences) {
                                        : std::optional<absl::string_view>(first->comparison.name));
   json.Field("only_a", differences.only_a);
   json.Field("only_b", differences.only_b);
-  json.Key("values");
-  json.BeginArray();
-  for (const Row& row : differences.rows) {
+  json.Array("values", differences.rows, [&](const Row& row) {
     json.Line();
     WriteRow(row, json);
-  }
-  json.EndArray();
+  });
   json.EndObject();
   return std::move(json).Take() + "\n";
 }

@@ -123,21 +123,13 @@ std::string ToText(const Info& all) {
 }
 
 void WriteVars(absl::string_view key, const std::vector<VarInfo>& vars, JsonWriter& json) {
-  json.Key(key);
-  json.BeginArray();
-  for (const VarInfo& info : vars) {
-    json.BeginObject();
+  json.Objects(key, vars, [&](const VarInfo& info) {
     json.Field("name", info.name);
     if (info.var != nullptr) {
       json.Field("dtype", Name(info.var->dtype));
-      json.Key("shape");
-      json.BeginArray();
-      for (const int64_t dim : info.var->dims) json.Value(dim);
-      json.EndArray();
+      json.Values("shape", info.var->dims);
     }
-    json.EndObject();
-  }
-  json.EndArray();
+  });
 }
 
 void WriteTotals(absl::string_view key, const ParameterTotals& totals, JsonWriter& json) {
@@ -149,32 +141,17 @@ void WriteTotals(absl::string_view key, const ParameterTotals& totals, JsonWrite
 }
 
 void WriteShaped(const ShapedRun& run, JsonWriter& json) {
-  json.Key("shapes");
-  json.BeginArray();
-  for (const ShapedVar& var : run.vars) {
-    json.Line();
-    json.BeginObject();
+  json.ObjectLines("shapes", run.vars, [&](const ShapedVar& var) {
     json.Field("name", var.name);
     json.Field("dtype", Name(var.dtype));
-    json.Key("shape");
-    json.BeginArray();
-    for (const int64_t dim : var.shape) json.Value(dim);
-    json.EndArray();
+    json.Values("shape", var.shape);
     json.Field("bytes", BytesOf(var));
     json.Field("parameter", var.parameter);
-    json.EndObject();
-  }
-  json.EndArray();
-  json.Key("memory_over_time");
-  json.BeginArray();
-  for (const MemoryPoint& point : run.memory) {
-    json.Line();
-    json.BeginObject();
+  });
+  json.ObjectLines("memory_over_time", run.memory, [&](const MemoryPoint& point) {
     json.Field("op", point.op);
     json.Field("alive_bytes", point.alive_bytes);
-    json.EndObject();
-  }
-  json.EndArray();
+  });
   json.Field("peak_bytes", run.peak_bytes);
   if (!run.memory.empty()) json.Field("peak_at", run.memory[run.peak_at].op);
   json.Field("zero_parameters", run.zero_parameters);
@@ -200,10 +177,7 @@ std::string ToJson(const Info& all) {
   } else {
     json.Field("problem", info.problem);
   }
-  json.Key("unsupported");
-  json.BeginArray();
-  for (const std::string& type : info.unsupported) json.Value(type);
-  json.EndArray();
+  json.Values("unsupported", info.unsupported);
   json.Key("ops");
   json.BeginObject();
   for (const auto& [type, count] : info.ops) json.Field(type, count);

@@ -44,16 +44,11 @@ std::string ToText(const OpDef& def) {
 }
 
 void WriteSlots(absl::string_view key, const std::vector<SlotDef>& slots, JsonWriter& json) {
-  json.Key(key);
-  json.BeginArray();
-  for (const SlotDef& slot : slots) {
-    json.BeginObject();
+  json.Objects(key, slots, [&](const SlotDef& slot) {
     json.Field("name", slot.name);
     json.Field("optional", (slot.flags & kOptional) != 0);
     json.Field("variadic", (slot.flags & kVariadic) != 0);
-    json.EndObject();
-  }
-  json.EndArray();
+  });
 }
 
 void WriteJson(const OpDef& def, JsonWriter& json) {
@@ -61,15 +56,10 @@ void WriteJson(const OpDef& def, JsonWriter& json) {
   json.Field("type", def.type);
   WriteSlots("inputs", def.inputs, json);
   WriteSlots("outputs", def.outputs, json);
-  json.Key("kernels");
-  json.BeginArray();
-  for (const KernelDef& kernel : def.kernels) {
-    json.BeginObject();
+  json.Objects("kernels", def.kernels, [&](const KernelDef& kernel) {
     json.Field("place", Name(kernel.place));
     json.Field("dtype", KernelName(kernel));
-    json.EndObject();
-  }
-  json.EndArray();
+  });
   json.EndObject();
 }
 

@@ -44,16 +44,11 @@ std::string ToText(const std::vector<DeviceInfo>& devices) {
 std::string ToJson(const std::vector<DeviceInfo>& devices) {
   JsonWriter json;
   json.BeginObject();
-  json.Key("devices");
-  json.BeginArray();
-  for (const DeviceInfo& device : devices) {
-    json.BeginObject();
+  json.Objects("devices", devices, [&](const DeviceInfo& device) {
     json.Field("place", device.place);
     json.Field("usable", device.usable);
     json.Field("description", device.description);
-    json.EndObject();
-  }
-  json.EndArray();
+  });
   json.EndObject();
   return std::move(json).Take() + "\n";
 }

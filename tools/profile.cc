@@ -181,18 +181,12 @@ std::string Profile::ToText() const {
 
 void Profile::WriteJson(JsonWriter& json) const {
   json.BeginObject();
-  json.Key("op_types");
-  json.BeginArray();
-  for (const Row& row : ByOpType()) {
-    json.Line();
-    json.BeginObject();
+  json.ObjectLines("op_types", ByOpType(), [&](const Row& row) {
     json.Field("op", row.op_type);
     json.Field("calls", row.total.calls);
     json.Field("total_ms", row.total.total_ns * 1e-6);
     WriteRates(row.total.flops, row.total.bytes, row.total.total_ns, json);
-    json.EndObject();
-  }
-  json.EndArray();
+  });
   json.Key("instructions");
   json.BeginArray();
   for (size_t i = 0; i < totals_.size(); ++i) {

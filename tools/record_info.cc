@@ -126,45 +126,26 @@ std::string ToJson(const RecordInfo& info, bool list) {
   json.Field("pictures", info.num_pictures);
   json.Field("index", info.index);
   json.Field("index_is_wrong", info.index_is_wrong);
-  json.Key("labels");
-  json.BeginArray();
-  for (const auto& [labels, count] : info.labels) {
-    json.BeginObject();
-    json.Key("values");
-    json.BeginArray();
-    for (const float label : labels) json.Value(label);
-    json.EndArray();
-    json.Field("count", count);
-    json.EndObject();
-  }
-  json.EndArray();
+  json.Objects("labels", info.labels, [&](const auto& labels_and_count) {
+    json.Values("values", labels_and_count.first);
+    json.Field("count", labels_and_count.second);
+  });
   json.Field("damaged_places", info.damage.num_ranges);
   json.Field("damaged_bytes", info.damage.num_bytes);
-  json.Key("damaged");
-  json.BeginArray();
-  for (const DamagedRange& range : info.damage.ranges) {
-    json.BeginObject();
+  json.Objects("damaged", info.damage.ranges, [&](const DamagedRange& range) {
     json.Field("begin", range.bytes.begin);
     json.Field("end", range.bytes.end);
     json.Field("problem", range.problem);
-    json.EndObject();
-  }
-  json.EndArray();
+  });
   if (list) {
-    json.Key("records");
-    json.BeginArray();
-    for (const RecordLine& record : info.records) {
-      json.Line();
-      json.BeginObject();
+    json.ObjectLines("records", info.records, [&](const RecordLine& record) {
       json.Field("offset", record.offset);
       json.Field("bytes", record.size_bytes);
       if (record.is_picture) {
         json.Field("id", record.id);
         json.Field("picture", record.kind);
       }
-      json.EndObject();
-    }
-    json.EndArray();
+    });
   }
   json.EndObject();
   return std::move(json).Take() + "\n";

@@ -88,13 +88,10 @@ void WritePool(const PoolStats& pool, JsonWriter& json) {
 template <typename T, typename Write>
 void WriteArray(absl::string_view key, const std::vector<T>& items, const Write& write,
                 JsonWriter& json) {
-  json.Key(key);
-  json.BeginArray();
-  for (const T& item : items) {
+  json.Array(key, items, [&](const T& item) {
     json.Line();
     write(item, json);
-  }
-  json.EndArray();
+  });
 }
 
 std::string FormatGraphs(const GraphStats& graphs) {
@@ -113,10 +110,7 @@ void WriteJson(const GraphStats& graphs, JsonWriter& json) {
   json.Field("ops", graphs.instructions);
   json.Field("captures", graphs.captures);
   json.Field("replays", graphs.replays);
-  json.Key("refused");
-  json.BeginArray();
-  for (const std::string& refused : graphs.refused) json.Value(absl::string_view(refused));
-  json.EndArray();
+  json.Values("refused", graphs.refused);
   json.EndObject();
 }
 

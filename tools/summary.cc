@@ -89,18 +89,12 @@ void WriteJson(const Summary& summary, JsonWriter& json) {
   json.BeginObject();
   json.Field("name", summary.name);
   json.Field("dtype", Name(summary.dtype));
-  json.Key("shape");
-  json.BeginArray();
-  for (const int64_t dim : summary.shape) json.Value(dim);
-  json.EndArray();
-  json.Key("lod");
-  json.BeginArray();
-  for (const std::vector<int64_t>& level : summary.lod) {
+  json.Values("shape", summary.shape);
+  json.Array("lod", summary.lod, [&](const std::vector<int64_t>& level) {
     json.BeginArray();
     for (const int64_t offset : level) json.Value(offset);
     json.EndArray();
-  }
-  json.EndArray();
+  });
   json.Field("has_values", summary.has_values);
   json.Field("min", summary.min);
   json.Field("max", summary.max);

@@ -103,16 +103,11 @@ void WriteJson(const TopRow& row, JsonWriter& json) {
   json.BeginObject();
   json.Field("name", row.name);
   json.Field("row", row.row);
-  json.Key("values");
-  json.BeginArray();
-  for (const TopValue& value : row.values) {
-    json.BeginObject();
+  json.Objects("values", row.values, [&](const TopValue& value) {
     json.Field("index", value.index);
     json.Field("value", value.value);
     json.Field("label", value.label);
-    json.EndObject();
-  }
-  json.EndArray();
+  });
   json.EndObject();
 }
 

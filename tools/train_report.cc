@@ -44,10 +44,7 @@ std::string ValuesText(const std::vector<NamedTensor>& values) {
 
 void WriteSummaries(absl::string_view key, const std::vector<NamedTensor>& values,
                     JsonWriter& json) {
-  json.Key(key);
-  json.BeginArray();
-  for (const NamedTensor& value : values) WriteJson(Summarize(value), json);
-  json.EndArray();
+  json.Array(key, values, [&](const NamedTensor& value) { WriteJson(Summarize(value), json); });
 }
 
 std::string Duration(double seconds) {

@@ -20,20 +20,9 @@ absl::string_view NameOf(const Plan& plan, VarId id) {
   return id < 0 ? kEmptyVarName : absl::string_view(plan.vars[id].name);
 }
 
-template <typename T>
-void WriteNumbers(JsonWriter& json, absl::string_view key, const T& numbers) {
-  json.Key(key);
-  json.BeginArray();
-  for (const auto number : numbers) json.Value(number);
-  json.EndArray();
-}
-
 void WriteVars(JsonWriter& json, absl::string_view key, const Plan& plan,
                absl::Span<const VarId> ids) {
-  json.Key(key);
-  json.BeginArray();
-  for (const VarId id : ids) json.Value(NameOf(plan, id));
-  json.EndArray();
+  json.Array(key, ids, [&](VarId id) { json.Value(NameOf(plan, id)); });
 }
 
 void WriteSlots(JsonWriter& json, absl::string_view key, const Plan& plan,
@@ -95,29 +84,19 @@ void WritePart(JsonWriter& json, const Plan& plan, const Source& source,
 }
 
 void WriteShares(JsonWriter& json, const Plan& plan, const Instruction& instruction) {
-  json.Key("share");
-  json.BeginArray();
-  for (const InplacePair& pair : instruction.share) {
-    json.BeginObject();
+  json.Objects("share", instruction.share, [&](const InplacePair& pair) {
     json.Field("input", NameOf(plan, instruction.inputs[pair.input]));
     json.Field("output", NameOf(plan, instruction.outputs[pair.output]));
     json.Field("kind", IsView(instruction, pair) ? "view" : "inplace");
-    json.EndObject();
-  }
-  json.EndArray();
+  });
 }
 
 void WriteWaits(JsonWriter& json, const Instruction& instruction) {
-  json.Key("after_events");
-  json.BeginArray();
-  for (const EventWait& wait : instruction.waits) {
-    json.BeginObject();
+  json.Objects("after_events", instruction.waits, [&](const EventWait& wait) {
     json.Field("event", wait.event);
     json.Field("previous_run", wait.previous_run);
     json.Field("blocks_host", wait.blocks_host);
-    json.EndObject();
-  }
-  json.EndArray();
+  });
 }
 
 void WriteInstruction(JsonWriter& json, const Plan& plan, const Source& source, InstrId id) {
@@ -126,14 +105,10 @@ void WriteInstruction(JsonWriter& json, const Plan& plan, const Source& source, 
   const DType kernel = instruction.def->kernels[instruction.kernel].dtype;
   json.Field("kernel", kernel == DType::kUndefined ? "any" : Name(kernel));
   json.Field("dtype", Name(instruction.dtype));
-  json.Key("output_dtypes");
-  json.BeginArray();
-  for (const DType dtype : instruction.output_dtypes) json.Value(Name(dtype));
-  json.EndArray();
-  json.Key("output_layouts");
-  json.BeginArray();
-  for (const Layout layout : instruction.output_layouts) json.Value(Name(layout));
-  json.EndArray();
+  json.Array("output_dtypes", instruction.output_dtypes,
+             [&](DType dtype) { json.Value(Name(dtype)); });
+  json.Array("output_layouts", instruction.output_layouts,
+             [&](Layout layout) { json.Value(Name(layout)); });
   WriteShares(json, plan, instruction);
   json.Field("dynamic_shape", instruction.dynamic_shape);
   json.Field("place", absl::string_view(Name(instruction.place)));
@@ -143,7 +118,7 @@ void WriteInstruction(JsonWriter& json, const Plan& plan, const Source& source, 
   WriteWaits(json, instruction);
   json.Field("record", instruction.record);
   json.Field("waits", plan.dep_counts[id]);
-  WriteNumbers(json, "then", plan.successors[id]);
+  json.Values("then", plan.successors[id]);
   WriteVars(json, "counts", plan, plan.gc_check[id]);
   WriteVars(json, "frees", plan, plan.frees_in_order[id]);
   if (source.program != nullptr) {
@@ -172,7 +147,7 @@ void WriteVar(JsonWriter& json, const Plan& plan, VarId id, const std::vector<in
   json.Field("kind", Name(var.kind));
   json.Field("dtype", Name(var.dtype));
   json.Field("rank", var.rank);
-  if (dims != nullptr) WriteNumbers(json, "dims", *dims);
+  if (dims != nullptr) json.Values("dims", *dims);
   json.Field("layout", Name(var.layout));
   json.Field("declared", var.declared);
   json.Field("persistable", var.persistable);
@@ -186,66 +161,37 @@ void WriteVar(JsonWriter& json, const Plan& plan, VarId id, const std::vector<in
 }
 
 void WriteFeedsAndFetches(JsonWriter& json, const Plan& plan) {
-  json.Key("feeds");
-  json.BeginArray();
-  for (const FeedSpec& feed : plan.feeds) {
-    json.BeginObject();
+  json.Objects("feeds", plan.feeds, [&](const FeedSpec& feed) {
     json.Field("name", absl::string_view(feed.name));
     json.Field("dtype", Name(feed.dtype));
-    WriteNumbers(json, "shape", feed.shape.dims());
+    json.Values("shape", feed.shape.dims());
     json.Field("check_feed", feed.check_shape);
-    json.EndObject();
-  }
-  json.EndArray();
-  json.Key("fetches");
-  json.BeginArray();
-  for (const std::string& fetch : plan.fetches) json.Value(absl::string_view(fetch));
-  json.EndArray();
+  });
+  json.Values("fetches", plan.fetches);
 }
 
 void WriteStreams(JsonWriter& json, const Plan& plan) {
-  json.Key("streams");
-  json.BeginArray();
-  for (const PlanStream& stream : plan.streams) {
-    json.BeginObject();
+  json.Objects("streams", plan.streams, [&](const PlanStream& stream) {
     json.Field("name", absl::string_view(stream.name));
     json.Field("place", absl::string_view(Name(stream.place)));
     json.Field("priority", stream.priority);
-    json.EndObject();
-  }
-  json.EndArray();
-  json.Key("events");
-  json.BeginArray();
-  for (const PlanEvent& event : plan.events) {
-    json.BeginObject();
-    json.Field("recorder", event.recorder);
-    json.EndObject();
-  }
-  json.EndArray();
-  json.Key("fallbacks");
-  json.BeginArray();
-  for (const std::string& type : plan.fallbacks) json.Value(absl::string_view(type));
-  json.EndArray();
+  });
+  json.Objects("events", plan.events,
+               [&](const PlanEvent& event) { json.Field("recorder", event.recorder); });
+  json.Values("fallbacks", plan.fallbacks);
 }
 
 void WriteGraphs(JsonWriter& json, const Plan& plan) {
   const GraphOrder graphs = FindGraphs(plan);
-  json.Key("graphs");
-  json.BeginArray();
-  for (const GraphSegment& segment : graphs.segments) {
+  json.Array("graphs", graphs.segments, [&](const GraphSegment& segment) {
     json.BeginArray();
     for (int32_t at = segment.begin; at < segment.end; ++at) json.Value(graphs.order[at]);
     json.EndArray();
-  }
-  json.EndArray();
+  });
 }
 
 void WriteEdges(JsonWriter& json, const Plan& plan) {
-  json.Key("edges");
-  json.BeginArray();
-  for (const Edge& edge : plan.edges) {
-    json.Line();
-    json.BeginObject();
+  json.ObjectLines("edges", plan.edges, [&](const Edge& edge) {
     json.Field("from", edge.from);
     json.Field("to", edge.to);
     json.Field("kind", Name(edge.kind));
@@ -254,9 +200,7 @@ void WriteEdges(JsonWriter& json, const Plan& plan) {
     json.Field("memory", edge.memory);
     json.Field("host_reads", edge.host_reads);
     json.Field("run_type", Name(edge.run_type));
-    json.EndObject();
-  }
-  json.EndArray();
+  });
 }
 
 void WriteDeps(JsonWriter& json, const Plan& plan) {
@@ -271,14 +215,11 @@ void WriteDeps(JsonWriter& json, const Plan& plan) {
 }
 
 void WriteFolded(JsonWriter& json, const Plan& plan, const Source& source) {
-  json.Key("folded");
-  json.BeginArray();
-  for (const Instruction& instruction : plan.folded) {
+  json.Array("folded", plan.folded, [&](const Instruction& instruction) {
     BeginInstruction(json, plan, instruction, std::nullopt);
     if (source.program != nullptr) WriteAttrsOf(json, plan, source, instruction);
     json.EndObject();
-  }
-  json.EndArray();
+  });
 }
 
 void WriteWhole(JsonWriter& json, const Plan& plan, const Source& source) {
@@ -299,7 +240,7 @@ void WriteWhole(JsonWriter& json, const Plan& plan, const Source& source) {
   }
   json.EndArray();
   WriteEdges(json, plan);
-  WriteNumbers(json, "order", plan.order);
+  json.Values("order", plan.order);
   if (UsesGpus(plan)) WriteGraphs(json, plan);
   json.Field("width", plan.max_width);
   json.Field("critical_path", plan.critical_path);
@@ -310,16 +251,11 @@ void WriteWhole(JsonWriter& json, const Plan& plan, const Source& source) {
 namespace {
 
 void WriteCaptures(JsonWriter& json, const Plan& plan) {
-  json.Key("captures");
-  json.BeginArray();
-  for (const Capture& capture : plan.captures) {
-    json.BeginObject();
+  json.Objects("captures", plan.captures, [&](const Capture& capture) {
     json.Field("name", NameOf(plan, capture.var));
     json.Field("read", capture.read);
     json.Field("written", capture.written);
-    json.EndObject();
-  }
-  json.EndArray();
+  });
   WriteVars(json, "entries", plan, plan.entries);
   WriteVars(json, "results", plan, plan.results);
   std::vector<VarId> saved;
@@ -341,17 +277,11 @@ void WriteStage(JsonWriter& json, absl::Span<const Plan> plans, PlanStage stage,
   const std::vector<const Plan*> running = RunningPlans(plans);
   WriteBlock(json, *running[0], stage, source);
   if (running.size() == 1) return;
-  json.Key("blocks");
-  json.BeginArray();
-  for (const Plan* plan : absl::MakeConstSpan(running).subspan(1)) {
-    json.Line();
-    json.BeginObject();
+  json.ObjectLines("blocks", absl::MakeConstSpan(running).subspan(1), [&](const Plan* plan) {
     json.Field("block", plan->block);
     WriteCaptures(json, *plan);
     WriteBlock(json, *plan, stage, source);
-    json.EndObject();
-  }
-  json.EndArray();
+  });
 }
 
 std::string ToJson(absl::Span<const Plan> plans, PlanStage stage, const Program* program) {

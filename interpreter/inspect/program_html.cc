@@ -84,15 +84,12 @@ std::string AttrsJson(const Op& op, Table& strings) {
 void WriteSlots(JsonWriter& json, absl::string_view key, const Program& program,
                 const std::vector<Slot>& slots, Table& strings) {
   if (slots.empty()) return;
-  json.Key(key);
-  json.BeginArray();
-  for (const Slot& slot : slots) {
+  json.Array(key, slots, [&](const Slot& slot) {
     json.BeginArray();
     json.Value(strings.IndexOf(slot.name));
     for (const VarId id : slot.args) json.Value(strings.IndexOf(NameForDump(program, id)));
     json.EndArray();
-  }
-  json.EndArray();
+  });
 }
 
 std::vector<int32_t> BlocksOf(const Op& op) {
@@ -126,15 +123,12 @@ std::string ArgumentAt(const Program& program, const std::vector<Slot>& slots, i
 
 void WriteInplace(JsonWriter& json, const Program& program, const Op& op, Table& strings) {
   if (op.inplace.empty()) return;
-  json.Key("inplace");
-  json.BeginArray();
-  for (const InplacePair& pair : op.inplace) {
+  json.Array("inplace", op.inplace, [&](const InplacePair& pair) {
     json.BeginArray();
     json.Value(strings.IndexOf(ArgumentAt(program, op.inputs, pair.input)));
     json.Value(strings.IndexOf(ArgumentAt(program, op.outputs, pair.output)));
     json.EndArray();
-  }
-  json.EndArray();
+  });
 }
 
 void WriteOp(JsonWriter& json, const Program& program, const Op& op, Tables& tables) {
@@ -146,10 +140,7 @@ void WriteOp(JsonWriter& json, const Program& program, const Op& op, Tables& tab
   WriteSlots(json, "in", program, op.inputs, tables.strings);
   WriteSlots(json, "out", program, op.outputs, tables.strings);
   if (const std::vector<int32_t> blocks = BlocksOf(op); !blocks.empty()) {
-    json.Key("blocks");
-    json.BeginArray();
-    for (const int32_t block : blocks) json.Value(block);
-    json.EndArray();
+    json.Values("blocks", blocks);
   }
   WriteInplace(json, program, op, tables.strings);
   json.EndObject();
@@ -159,14 +150,8 @@ void WriteBlock(JsonWriter& json, const Program& program, const Block& block, Ta
   json.BeginObject();
   json.Field("parent", block.parent_idx);
   json.Field("forward", block.forward_block_idx);
-  json.Key("vars");
-  json.BeginArray();
-  for (const Var& var : block.vars) WriteVar(json, program, var, tables);
-  json.EndArray();
-  json.Key("ops");
-  json.BeginArray();
-  for (const Op& op : block.ops) WriteOp(json, program, op, tables);
-  json.EndArray();
+  json.Array("vars", block.vars, [&](const Var& var) { WriteVar(json, program, var, tables); });
+  json.Array("ops", block.ops, [&](const Op& op) { WriteOp(json, program, op, tables); });
   json.EndObject();
 }
 
@@ -192,10 +177,7 @@ void WriteStatistics(JsonWriter& json, const TensorStatistics& statistics) {
   json.Field("max", statistics.max);
   json.Field("mean", statistics.mean);
   json.Field("deviation", statistics.deviation);
-  json.Key("histogram");
-  json.BeginArray();
-  for (const int64_t count : statistics.histogram) json.Value(count);
-  json.EndArray();
+  json.Values("histogram", statistics.histogram);
   json.EndObject();
 }
 
@@ -235,14 +217,9 @@ std::string ToHtml(const Program& program, const ProgramPage& page) {
   WriteFacts(json, page);
   WriteNames(json, "inputs", program, FeedVars(program), tables.strings);
   WriteNames(json, "outputs", program, FetchVars(program), tables.strings);
-  json.Key("blocks");
-  json.BeginArray();
-  for (const Block& block : program.blocks) WriteBlock(json, program, block, tables);
-  json.EndArray();
-  json.Key("strings");
-  json.BeginArray();
-  for (const std::string& text : tables.strings.texts()) json.Value(absl::string_view(text));
-  json.EndArray();
+  json.Array("blocks", program.blocks,
+             [&](const Block& block) { WriteBlock(json, program, block, tables); });
+  json.Values("strings", tables.strings.texts());
   json.EndObject();
   return pages::FillPage(pages::kProgramView, WithAttrs(std::move(json).Take(), tables.attrs));
 }

@@ -99,10 +99,8 @@ class ChromeTrace {
     WriteSlots("outputs", *ref.plan, instruction.def->outputs, instruction.output_counts,
                instruction.outputs);
     if (ref.plan->block == 0 && !freed_[ref.id].empty()) {
-      json_.Key("frees");
-      json_.BeginArray();
-      for (const VarId var : freed_[ref.id]) json_.Value(Describe(*ref.plan, var));
-      json_.EndArray();
+      json_.Array("frees", freed_[ref.id],
+                  [&](VarId var) { json_.Value(Describe(*ref.plan, var)); });
     }
   }
 

@@ -114,12 +114,9 @@ std::string ToJson(absl::Span<const Plan> plans, const VerifyReport& report) {
     json.Field("structure", absl::string_view(report.structure.message()));
   }
   json.Field("num_violations", report.num_violations);
-  json.Key("violations");
-  json.BeginArray();
-  for (const Violation& violation : report.violations) {
+  json.Array("violations", report.violations, [&](const Violation& violation) {
     WriteViolation(plans[violation.block], violation, json);
-  }
-  json.EndArray();
+  });
   const std::pair<absl::string_view, int64_t> counts[] = {
       {"blocks", report.blocks},
       {"instructions", report.instructions},
