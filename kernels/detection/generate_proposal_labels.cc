@@ -185,6 +185,18 @@ absl::Status AddCandidate(const Image<T>& image, const Attrs& attrs, const Candi
 }
 
 template <typename T>
+absl::Status AddChosen(const Image<T>& image, const Attrs& attrs, const Choice<T>& choice,
+                       Labels<T>& out) {
+  for (const auto* const part : {&choice.foreground, &choice.background}) {
+    for (const Candidate<T>& candidate : *part) {
+      INTERP_RETURN_IF_ERROR(AddCandidate(image, attrs, candidate, out));
+    }
+  }
+  out.rows.push_back(std::ssize(out.labels));
+  return absl::OkStatus();
+}
+
+template <typename T>
 absl::Status Write(KernelContext& ctx, const Labels<T>& out) {
   const int64_t count = std::ssize(out.labels);
   const Shape wide = {count, 4 * ctx.attrs<Attrs>().class_nums};
@@ -232,12 +244,7 @@ absl::Status LabelProposals(KernelContext& ctx) {
       if (attrs.random) stream = ctx.random().Split(static_cast<uint64_t>(n));
       if (!attrs.cascade) TakeSample(attrs, stream, choice);
     }
-    for (const auto* const part : {&choice.foreground, &choice.background}) {
-      for (const Candidate<T>& candidate : *part) {
-        INTERP_RETURN_IF_ERROR(AddCandidate(image, attrs, candidate, out));
-      }
-    }
-    out.rows.push_back(std::ssize(out.labels));
+    INTERP_RETURN_IF_ERROR(AddChosen(image, attrs, choice, out));
   }
   return Write(ctx, out);
 }

@@ -134,6 +134,32 @@ void AddUp(const Tensor& x, const Weight& weight, Tensor& out) {
 }
 
 template <typename T>
+absl::Status AddUpWeights(const Tensor& x, const Tensor& weights, Tensor& out) {
+  switch (weights.dtype) {
+    case DType::kFloat32:
+      AddUp<float, T>(
+          x, [w = weights.data<float>()](int64_t i) { return w[i]; }, out);
+      break;
+    case DType::kFloat64:
+      AddUp<double, T>(
+          x, [w = weights.data<double>()](int64_t i) { return w[i]; }, out);
+      break;
+    case DType::kInt32:
+      AddUp<double, T>(
+          x, [w = weights.data<int32_t>()](int64_t i) { return w[i]; }, out);
+      break;
+    case DType::kInt64:
+      AddUp<double, T>(
+          x, [w = weights.data<int64_t>()](int64_t i) { return static_cast<double>(w[i]); }, out);
+      break;
+    default:
+      return InvalidArgument("'Weights' is ", DescribeType(weights),
+                             ", expected float32, float64, int32 or int64");
+  }
+  return absl::OkStatus();
+}
+
+template <typename T>
 absl::Status BinCount(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   const Tensor* const weights = ctx.optional_input(kWeights);
@@ -153,28 +179,7 @@ absl::Status BinCount(KernelContext& ctx) {
         x, [](int64_t) { return 1; }, out);
     return absl::OkStatus();
   }
-  switch (weights->dtype) {
-    case DType::kFloat32:
-      AddUp<float, T>(
-          x, [w = weights->data<float>()](int64_t i) { return w[i]; }, out);
-      break;
-    case DType::kFloat64:
-      AddUp<double, T>(
-          x, [w = weights->data<double>()](int64_t i) { return w[i]; }, out);
-      break;
-    case DType::kInt32:
-      AddUp<double, T>(
-          x, [w = weights->data<int32_t>()](int64_t i) { return w[i]; }, out);
-      break;
-    case DType::kInt64:
-      AddUp<double, T>(
-          x, [w = weights->data<int64_t>()](int64_t i) { return static_cast<double>(w[i]); }, out);
-      break;
-    default:
-      return InvalidArgument("'Weights' is ", DescribeType(*weights),
-                             ", expected float32, float64, int32 or int64");
-  }
-  return absl::OkStatus();
+  return AddUpWeights<T>(x, *weights, out);
 }
 
 INTERP_REGISTER_OP(OpDef{

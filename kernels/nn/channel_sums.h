@@ -62,6 +62,25 @@ void SumPlane(int64_t channels, int64_t at, int64_t count, int64_t c, const Term
   }
 }
 
+// Sums of planes, image after image; of_image(n) gives the terms of image n.
+template <typename T, int kSums, typename OfImage>
+std::vector<double> SumPlanes(const ImageView& view, const OfImage& of_image, int num_threads) {
+  const int64_t channels = view.channels();
+  const int64_t pixels = view.pixels();
+  const int64_t width = kSums * channels;
+  std::vector<double> sums(static_cast<size_t>(view.batch() * width));
+  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, pixels) + 1;
+  ParallelFor(num_threads, view.batch() * channels, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t map = begin; map < end; ++map) {
+      const int64_t n = map / channels;
+      const int64_t c = map % channels;
+      SumPlane<T, kSums>(channels, map * pixels, pixels, c, of_image(n),
+                         sums.data() + n * width + c);
+    }
+  });
+  return sums;
+}
+
 }  // namespace channel_internal
 
 // Sums over all pixels of a batch by channel: terms(at, c) gives the kSums terms of the element at
@@ -109,19 +128,8 @@ std::vector<double> SumByImage(const ImageView& view, const Terms& terms, int nu
   const auto of_image = [&terms](int64_t n) {
     return [&terms, n](int64_t at, int64_t c) { return terms(n, at, c); };
   };
-  if (!IsChannelsLast(view)) {
-    std::vector<double> sums(static_cast<size_t>(view.batch() * width));
-    const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, pixels) + 1;
-    ParallelFor(num_threads, view.batch() * channels, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t map = begin; map < end; ++map) {
-        const int64_t n = map / channels;
-        const int64_t c = map % channels;
-        channel_internal::SumPlane<T, kSums>(channels, map * pixels, pixels, c, of_image(n),
-                                             sums.data() + n * width + c);
-      }
-    });
-    return sums;
-  }
+  if (!IsChannelsLast(view))
+    return channel_internal::SumPlanes<T, kSums>(view, of_image, num_threads);
   const int64_t size = std::max<int64_t>(256, 16 * 1024 / std::max<int64_t>(channels, 1));
   const int64_t parts = std::max<int64_t>(1, (pixels + size - 1) / size);
   std::vector<double> sums(static_cast<size_t>(view.batch() * parts * width));

@@ -148,7 +148,6 @@ absl::Status MatchMatrixGrad(KernelContext& ctx) {
   const Tensor& y = ctx.input(kY);
   const int64_t slices = ctx.attrs<Attrs>().slices;
   const int64_t width = x.shape[1];
-  const int64_t rows = x.shape[0];
   INTERP_ASSIGN_OR_RETURN(const int64_t tmp_size, TmpSize(ctx));
   INTERP_ASSIGN_OR_RETURN(const Workspace memory,
                           ctx.workspace(static_cast<size_t>(tmp_size) * sizeof(T)));
@@ -170,14 +169,14 @@ absl::Status MatchMatrixGrad(KernelContext& ctx) {
                    }
                  });
   if (Tensor* const x_grad = ctx.optional_output(kX)) {
-    nn::Product product = ProductOf(rows, width, slices * width);
+    nn::Product product = ProductOf(x.shape[0], width, slices * width);
     product.trans_y = true;
     INTERP_RETURN_IF_ERROR(nn::RunProduct<T>(ctx, product, tmp_grad, ctx.input(kW).data<T>(),
                                              /*y_constant=*/false, /*bias=*/nullptr,
                                              x_grad->mutable_data<T>()));
   }
   if (Tensor* const w_grad = ctx.optional_output(kW)) {
-    nn::Product product = ProductOf(width, slices * width, rows);
+    nn::Product product = ProductOf(width, slices * width, x.shape[0]);
     product.trans_x = true;
     return nn::RunProduct<T>(ctx, product, x.data<T>(), tmp_grad, /*y_constant=*/false,
                              /*bias=*/nullptr, w_grad->mutable_data<T>());
