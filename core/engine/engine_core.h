@@ -197,6 +197,10 @@ class EngineCore {
   absl::Status SleepInside(Waiter& waiter, EventCount::Clock::time_point deadline);
   absl::Status SleepUntil(Waiter& waiter, EventCount::Clock::time_point deadline);
   absl::Status SleepUntilDone(EventCount::Clock::time_point deadline);
+  // Takes the waiter out of its queue. Returns the error of its variable.
+  ErrorRef Leave(Waiter& waiter, bool has_waited);
+  // Of a waiter that is in its queue still.
+  absl::Status LateError(Waiter& waiter, std::chrono::nanoseconds timeout, bool device_done);
 
   // blockers.cc
   // FailedPrecondition when the waiter can only be granted after an operation on this thread's

@@ -67,6 +67,8 @@ constexpr CallableTable kOperator[] = {{&RunOperator, nullptr, &DropPush, &Delet
 constexpr CallableTable kNothing = {[](void*, RunningOperation&) { return absl::OkStatus(); },
                                     nullptr, nullptr, nullptr, false};
 
+constexpr OperationOptions kDeleteOptions{.name = "delete variable", .property = Property::kDelete};
+
 }  // namespace
 
 Home& EngineCore::MyHome() {
@@ -223,8 +225,6 @@ absl::Status EngineCore::CheckHandle(Variable variable, absl::string_view what) 
 
 absl::Status EngineCore::SubmitDelete(Variable variable, const CallableTable& table,
                                       void* callable) {
-  static constexpr OperationOptions kOptions{.name = "delete variable",
-                                             .property = Property::kDelete};
   if (absl::Status status = CheckHandle(variable, "to be deleted"); !status.ok()) {
     Destroy(table, callable);
     return status;
@@ -233,7 +233,7 @@ absl::Status EngineCore::SubmitDelete(Variable variable, const CallableTable& ta
   const Accesses accesses{.writes = absl::MakeConstSpan(&variable, 1)};
   const Submission submission{.table = &table,
                               .callable = callable,
-                              .options = &kOptions,
+                              .options = &kDeleteOptions,
                               .route = policy_.For(0, Property::kDelete),
                               .accesses = &accesses};
   std::unique_lock<SpinLock> lock(MyHome().lock);
@@ -243,24 +243,21 @@ absl::Status EngineCore::SubmitDelete(Variable variable, const CallableTable& ta
   if (table.run == kNothing.run) record.flags |= kIgnoresDevices;
   FillAccesses(record, submission);
   std::unique_lock<SpinLock> var_lock(var.lock);
-  const bool stale = var.generation != variable.generation;
-  bool ready = false;
-  bool in_use = false;  // by devices
-  if (!stale) {
-    var.NextGeneration();
-    ready = AppendLast(record);
-    in_use = var.order.load(std::memory_order_relaxed) != nullptr;
-  }
-  var_lock.unlock();
-  lock.unlock();
-  if (stale) {
+  if (var.generation != variable.generation) {
+    var_lock.unlock();
+    lock.unlock();
     Refuse(record);
     return InvalidArgument("the variable to be deleted was deleted before");
   }
+  var.NextGeneration();
+  const bool ready = AppendLast(record);
+  const bool used_by_devices = var.order.load(std::memory_order_relaxed) != nullptr;
+  var_lock.unlock();
+  lock.unlock();
   if (!ready) return absl::OkStatus();
   record.next = nullptr;
   // A worker waits for the devices, not this thread.
-  const bool waits = in_use && (record.flags & kIgnoresDevices) == 0;
+  const bool waits = used_by_devices && (record.flags & kIgnoresDevices) == 0;
   if (waits && record.queue >= 0) {
     Enqueue(*groups_[record.queue], {&record, &record});
   } else {

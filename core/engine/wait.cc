@@ -17,6 +17,12 @@ constexpr int kMaxErrorsShown = 20;
 // of its waits to look sees all of it, as each is known before it looks.
 constexpr std::chrono::milliseconds kBeforeSearch{10};
 
+absl::Status Report(const ErrorRef& error) {
+  if (!error) return absl::OkStatus();
+  error->reported.store(true, std::memory_order_relaxed);
+  return ToStatus(*error);
+}
+
 }  // namespace
 
 void EngineCore::FlushBatches() {
@@ -73,16 +79,37 @@ absl::Status EngineCore::Sleep(Waiter& waiter, Clock::time_point deadline) {
   return Inside() ? SleepInside(waiter, deadline) : SleepUntil(waiter, deadline);
 }
 
+absl::Status EngineCore::LateError(Waiter& waiter, std::chrono::nanoseconds timeout,
+                                   bool device_done) {
+  return absl::DeadlineExceededError(absl::StrFormat(
+      "%s is not ready after %.3f s:%s", NameOf(*waiter.access.var),
+      std::chrono::duration<double>(timeout).count(),
+      device_done ? ChainText(waiter) : " the work that a device was given on it is not done"));
+}
+
+ErrorRef EngineCore::Leave(Waiter& waiter, bool has_waited) {
+  Var& var = *waiter.access.var;
+  ErrorRef error;
+  RecordList ready;
+  bool granted = false;
+  {
+    std::lock_guard<SpinLock> home(MyHome().lock);
+    std::lock_guard<SpinLock> guard(var.lock);
+    error = var.error;
+    granted = waiter.access.granted;
+    RemoveLocked(waiter.access, ready);
+  }
+  // The thread that granted it is about to say so, to the waiter's stack.
+  while (has_waited && granted && !waiter.granted.load()) std::this_thread::yield();
+  Dispatch(ready);
+  return error;
+}
+
 absl::Status EngineCore::Wait(Variable variable, AccessKind kind,
                               std::chrono::nanoseconds timeout) {
   Var* const var = variable.var;
   INTERP_RETURN_IF_ERROR(CheckHandle(variable, "to wait for"));
   const auto deleted = [] { return InvalidArgument("the variable to wait for was deleted"); };
-  const auto report = [](const ErrorRef& error) -> absl::Status {
-    if (!error) return absl::OkStatus();
-    error->reported.store(true, std::memory_order_relaxed);
-    return ToStatus(*error);
-  };
   FlushBatches();
   // Destroyed without a lock.
   ErrorRef found;
@@ -96,7 +123,7 @@ absl::Status EngineCore::Wait(Variable variable, AccessKind kind,
     if (free && var->order.load(std::memory_order_acquire) == nullptr) {
       guard.unlock();
       home.unlock();
-      return report(found);
+      return Report(found);
     }
   }
   const Clock::time_point deadline = DeadlineAfter(timeout);
@@ -113,27 +140,10 @@ absl::Status EngineCore::Wait(Variable variable, AccessKind kind,
   ErrorRef device_error;
   const bool device_done =
       !status.ok() || order_.WaitOnHost(*var, kind == AccessKind::kWrite, deadline, device_error);
-  if (!device_done || absl::IsDeadlineExceeded(status)) {
-    status = absl::DeadlineExceededError(absl::StrFormat(
-        "%s is not ready after %.3f s:%s", NameOf(*var),
-        std::chrono::duration<double>(timeout).count(),
-        device_done ? ChainText(waiter) : " the work that a device was given on it is not done"));
-  }
-  ErrorRef error;
-  RecordList ready;
-  bool granted = false;
-  home.lock();
-  {
-    std::lock_guard<SpinLock> guard(var->lock);
-    error = var->error;
-    granted = waiter.access.granted;
-    RemoveLocked(waiter.access, ready);
-  }
-  home.unlock();
-  // The thread that granted it is about to say so, to this stack.
-  while (blocked > 0 && granted && !waiter.granted.load()) std::this_thread::yield();
-  Dispatch(ready);
-  return status.ok() ? report(error ? error : device_error) : status;
+  const bool late = !device_done || absl::IsDeadlineExceeded(status);
+  if (late) status = LateError(waiter, timeout, device_done);
+  const ErrorRef error = Leave(waiter, /*has_waited=*/blocked > 0);
+  return status.ok() ? Report(error ? error : device_error) : status;
 }
 
 ErrorRef EngineCore::ErrorOf(Variable variable) {
