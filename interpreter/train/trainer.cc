@@ -97,6 +97,7 @@ absl::StatusOr<std::optional<JobSchedule>> TurnsOf(const Program& main,
                              .chunks = options.micro_batches->chunks,
                              .micro_batches = options.micro_batches->micro_batches};
   INTERP_RETURN_IF_ERROR(CheckSchedule(turns));
+  INTERP_RETURN_IF_ERROR(CheckTurns(main, options.feeds, OpsOf(options)));
   return turns;
 }
 
@@ -117,6 +118,26 @@ absl::StatusOr<Program> MakeReadyToBeFed(Program main, TrainerOptions& options) 
   INTERP_RETURN_IF_ERROR(NameFeedsAndFetches(main, options));
   DropFedReaders(options.feeds, main);
   return main;
+}
+
+// Changes what is fed and fetched to what the program of micro-batches takes and gives.
+absl::StatusOr<std::unique_ptr<MicroBatches>> CutIntoJobs(Program& main, TrainerOptions& options,
+                                                          std::vector<std::string>& feeds,
+                                                          std::vector<std::string>& fetches) {
+  options.micro_batches->place = options.core.plan.place;
+  options.core.passes.enable.emplace_back(kAddToPass);
+  INTERP_ASSIGN_OR_RETURN(auto made, MicroBatches::Create(main, feeds, fetches,
+                                                          *options.micro_batches, OpsOf(options)));
+  feeds = made->feeds();
+  fetches = made->fetches();
+  return made;
+}
+
+absl::StatusOr<std::unique_ptr<DataParallel>> ShareOutOverRanks(Program& main,
+                                                                const TrainerOptions& options) {
+  INTERP_RETURN_IF_ERROR(VerifyProgram(main, OpsOf(options)));
+  NumberRandomOps(main, OpsOf(options));  // as without ranks
+  return DataParallel::Create(main, options.fetches, options.core.rings, *options.data_parallel);
 }
 
 }  // namespace
@@ -141,56 +162,47 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shar
   options.core.passes.disable.emplace_back(kPrunePass);
   INTERP_RETURN_IF_ERROR(CheckCombination(options));
   INTERP_ASSIGN_OR_RETURN(std::unique_ptr<SequenceRows> sequences, SequencesOf(main, options));
-  ShareCounts counts{.replicas = options.replicas};
   INTERP_ASSIGN_OR_RETURN(const std::optional<JobSchedule> turns, TurnsOf(main, options));
-  if (turns.has_value()) {
-    INTERP_RETURN_IF_ERROR(CheckTurns(main, options.feeds, OpsOf(options)));
-    counts.turns = turns->micro_batches;
-  }
   std::vector<std::string> feeds = options.feeds;
   std::vector<std::string> fetches = options.fetches;
   const std::vector<ParamDecl> persistables = ParamsOf(main);
   std::unique_ptr<MicroBatches> micro_batches;
   if (options.micro_batches.has_value() && !turns.has_value()) {
-    options.micro_batches->place = options.core.plan.place;
-    options.core.passes.enable.emplace_back(kAddToPass);
-    INTERP_ASSIGN_OR_RETURN(
-        micro_batches,
-        MicroBatches::Create(main, feeds, fetches, *options.micro_batches, OpsOf(options)));
-    feeds = micro_batches->feeds();
-    fetches = micro_batches->fetches();
+    INTERP_ASSIGN_OR_RETURN(micro_batches, CutIntoJobs(main, options, feeds, fetches));
   }
   std::unique_ptr<DataParallel> ranks;
   if (options.data_parallel.has_value()) {
-    const OpRegistry& ops = OpsOf(options);
-    INTERP_RETURN_IF_ERROR(VerifyProgram(main, ops));
-    NumberRandomOps(main, ops);  // as without ranks
-    INTERP_ASSIGN_OR_RETURN(ranks, DataParallel::Create(main, options.fetches, options.core.rings,
-                                                        *options.data_parallel));
+    INTERP_ASSIGN_OR_RETURN(ranks, ShareOutOverRanks(main, options));
     feeds.push_back(ranks->weight());
   }
-  std::unique_ptr<Trainer> trainer(new Trainer(scope, persistables, std::move(options)));
-  if (counts.replicas > 1 || counts.turns > 1) {
-    INTERP_ASSIGN_OR_RETURN(trainer->replicas_,
-                            Replicas::Create(std::move(main), feeds, trainer->fetches_,
-                                             std::move(scope), counts, trainer->options_));
-  } else {
-    INTERP_ASSIGN_OR_RETURN(
-        trainer->core_, InterpreterCore::Create(std::move(main), feeds, fetches, std::move(scope),
-                                                trainer->options_));
-  }
-  if (micro_batches != nullptr) {
-    trainer->feeds_of_batch_ = micro_batches->FeedsOfBatch(trainer->core_->plan().feeds);
-  } else if (ranks != nullptr) {
-    const std::vector<FeedSpec>& specs = trainer->core_->plan().feeds;
-    trainer->feeds_of_batch_.assign(specs.begin(), specs.end() - 1);
-  }
+  const ShareCounts counts{.replicas = options.replicas,
+                           .turns = turns.has_value() ? turns->micro_batches : 1};
+  std::unique_ptr<Trainer> trainer(new Trainer(std::move(scope), persistables, std::move(options)));
   trainer->micro_batches_ = std::move(micro_batches);
   trainer->turns_ = turns;
   trainer->ranks_ = std::move(ranks);
   trainer->sequences_ = std::move(sequences);
+  INTERP_RETURN_IF_ERROR(trainer->MakeCore(std::move(main), feeds, fetches, counts));
   if (!states.blocks.empty()) INTERP_RETURN_IF_ERROR(trainer->Initialize(states));
   return trainer;
+}
+
+absl::Status Trainer::MakeCore(Program main, const std::vector<std::string>& feeds,
+                               const std::vector<std::string>& fetches, const ShareCounts& counts) {
+  if (counts.replicas > 1 || counts.turns > 1) {
+    INTERP_ASSIGN_OR_RETURN(
+        replicas_, Replicas::Create(std::move(main), feeds, fetches_, scope_, counts, options_));
+    return absl::OkStatus();
+  }
+  INTERP_ASSIGN_OR_RETURN(
+      core_, InterpreterCore::Create(std::move(main), feeds, fetches, scope_, options_));
+  const std::vector<FeedSpec>& specs = core_->plan().feeds;
+  if (micro_batches_ != nullptr) {
+    feeds_of_batch_ = micro_batches_->FeedsOfBatch(specs);
+  } else if (ranks_ != nullptr) {
+    feeds_of_batch_.assign(specs.begin(), specs.end() - 1);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Trainer::CheckCombination(const TrainerOptions& options) {

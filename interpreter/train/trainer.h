@@ -31,6 +31,7 @@ class DataParallel;
 class MicroBatches;
 class Replicas;
 class SequenceRows;
+struct ShareCounts;
 
 struct TrainerOptions {
   // Variables to feed in this order. Empty: the program's own (DataVars).
@@ -106,6 +107,9 @@ class Trainer {
 
  private:
   static absl::Status CheckCombination(const TrainerOptions& options);
+  // core_ or replicas_, for the program as it is cut.
+  absl::Status MakeCore(Program main, const std::vector<std::string>& feeds,
+                        const std::vector<std::string>& fetches, const ShareCounts& counts);
   absl::Status RoundToDeclared(const Program& startup);
   absl::StatusOr<std::vector<Tensor>> StepOfRank(absl::Span<const Tensor> feeds,
                                                  const RunOptions& options);
