@@ -148,6 +148,7 @@ absl::StatusOr<std::string> SaveInsertedOps(const Plan& plan) {
   return SaveProgram(program);
 }
 
+// Long because a plan has so many fields, of which none may be left out.
 absl::Status FillPlan(const Plan& plan, wire::Plan* out) {
   const auto& [block, vars, num_program_vars, captures, entries, entry_args, results,
                gradient_block, saved, forward_block, inherited, instructions, folded, first_number,

@@ -138,12 +138,7 @@ void InstructionRunner::Bind(InstrId id, const Bindings& bindings) {
   Bound& bound = bound_[id];
   bound.instruction = &instruction;
   bound.args = BindArgs(plan_, instruction, variables);
-  for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
-    const VarId var = instruction.inputs[arg];
-    const int flags = InputFlags(instruction, static_cast<int>(arg));
-    if (var < 0 || plan_.vars[var].kind != VarKind::kLodTensor) continue;
-    if ((flags & (kNoNeedBuffer | kTensorArray | kMayBeEmpty)) == 0) bound.read_args.push_back(arg);
-  }
+  BindInputs(bound);
   BindOutputs(bound, variables);
 
   Hot& hot = hot_[id];
@@ -195,6 +190,16 @@ Allocator& InstructionRunner::AllocatorOf(const Instruction& instruction, const 
   }
   if (var.persistable) return devices_->heap(var.place).allocator();
   return devices_->allocator(instruction.stream);
+}
+
+void InstructionRunner::BindInputs(Bound& bound) {
+  const Instruction& instruction = *bound.instruction;
+  for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
+    const VarId var = instruction.inputs[arg];
+    const int flags = InputFlags(instruction, static_cast<int>(arg));
+    if (var < 0 || plan_.vars[var].kind != VarKind::kLodTensor) continue;
+    if ((flags & (kNoNeedBuffer | kTensorArray | kMayBeEmpty)) == 0) bound.read_args.push_back(arg);
+  }
 }
 
 void InstructionRunner::BindOutputs(Bound& bound, absl::Span<Variable* const> variables) {

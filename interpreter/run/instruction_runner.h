@@ -113,6 +113,7 @@ class InstructionRunner {
   static bool WritesPersistables(const Bound& bound);
   void BindPlaces();
   void Bind(InstrId id, const Bindings& bindings);
+  void BindInputs(Bound& bound);
   void BindOutputs(Bound& bound, absl::Span<Variable* const> variables);
   static void BindLaunch(Bound& bound);
   Allocator& AllocatorOf(const Instruction& instruction, const PlanVar& var);
