@@ -290,6 +290,48 @@ absl::Status ReadSamples(const TrainFlags& flags, TrainSession& session) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<Model> LoadTrainingProgram(const std::string& path,
+                                          std::vector<std::string>& warnings) {
+  INTERP_ASSIGN_OR_RETURN(Model model,
+                          LoadModel({.model = path, .params = "", .compiled_from = ""}));
+  if (model.compiled.has_value()) {
+    return InvalidArgument(model.path, ": is a plan, expected a program");
+  }
+  if (!WritesPersistables(model.program)) {
+    warnings.push_back(absl::StrCat(
+        model.path,
+        ": no op writes a persistable variable, so nothing is learnt; `interp backward` "
+        "makes a training program of a forward program"));
+  }
+  return model;
+}
+
+absl::StatusOr<TrainerOptions> MakeTrainerOptions(const TrainFlags& flags, const CoreOptions& core,
+                                                  const Program& program) {
+  const bool on_host = core.plan.place.on_host();
+  TrainerOptions options{.replicas = flags.replicas, .core = core};
+  INTERP_ASSIGN_OR_RETURN(options.fetches, TrainingFetches(program, flags.fetches));
+  INTERP_ASSIGN_OR_RETURN(
+      options.micro_batches,
+      MakeMicroBatchOptions(flags.pipeline, flags.batches.batch_size, !on_host));
+  const int64_t shares = int64_t{flags.pipeline.micro_batches} * flags.replicas;
+  if (shares > flags.batches.batch_size) {
+    return InvalidArgument("--micro-batches ", flags.pipeline.micro_batches, " of --replicas ",
+                           flags.replicas, ": a batch has ", flags.batches.batch_size,
+                           " samples (--batch-size), expected one or more for each");
+  }
+  if (flags.replicas > 1 && !on_host) {
+    return InvalidArgument("--replicas and --place: replicas run on the host");
+  }
+  if (flags.data_parallel) {
+    INTERP_ASSIGN_OR_RETURN(const uint64_t bytes,
+                            Annotate(ParseBytes(flags.bucket_size), "--bucket-size"));
+    options.data_parallel = {.bucket_bytes = static_cast<int64_t>(bytes)};
+  }
+  if (flags.plan.precision == "fp16") options.loss_scaling = LossScalingOptions{};
+  return options;
+}
+
 // The program before its data: what is wrong with a program is found sooner.
 absl::Status PrepareEvaluation(const TrainFlags& flags, const CoreOptions& options,
                                TrainSession& session, ExitCode& blame) {
@@ -326,48 +368,15 @@ absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const Core
   INTERP_RETURN_IF_ERROR(CheckFlags(flags));
   INTERP_ASSIGN_OR_RETURN(session.timeout, ParseTimeout(flags.run.timeout));
   blame = ExitCode::kModelUnusable;
-  INTERP_ASSIGN_OR_RETURN(Model model,
-                          LoadModel({.model = flags.main, .params = "", .compiled_from = ""}));
-  if (model.compiled.has_value()) {
-    return InvalidArgument(model.path, ": is a plan, expected a program");
-  }
+  INTERP_ASSIGN_OR_RETURN(Model model, LoadTrainingProgram(flags.main, session.warnings));
   blame = ExitCode::kUsage;
-  if (!WritesPersistables(model.program)) {
-    session.warnings.push_back(absl::StrCat(
-        model.path,
-        ": no op writes a persistable variable, so nothing is learnt; `interp backward` "
-        "makes a training program of a forward program"));
-  }
   INTERP_ASSIGN_OR_RETURN(session.saved,
                           Annotate(ChooseParametersToSave(flags.save, model.program), "--save"));
-  INTERP_ASSIGN_OR_RETURN(const std::vector<std::string> fetches,
-                          TrainingFetches(model.program, flags.fetches));
-  INTERP_ASSIGN_OR_RETURN(const std::optional<MicroBatchOptions> micro_batches,
-                          MakeMicroBatchOptions(flags.pipeline, flags.batches.batch_size,
-                                                !options.plan.place.on_host()));
-  const int64_t shares = int64_t{flags.pipeline.micro_batches} * flags.replicas;
-  if (shares > flags.batches.batch_size) {
-    return InvalidArgument("--micro-batches ", flags.pipeline.micro_batches, " of --replicas ",
-                           flags.replicas, ": a batch has ", flags.batches.batch_size,
-                           " samples (--batch-size), expected one or more for each");
-  }
-  if (flags.replicas > 1 && !options.plan.place.on_host()) {
-    return InvalidArgument("--replicas and --place: replicas run on the host");
-  }
+  INTERP_ASSIGN_OR_RETURN(TrainerOptions trainer_options,
+                          MakeTrainerOptions(flags, options, model.program));
   blame = ExitCode::kModelUnusable;
   const std::vector<ParamDecl> declared = ParamsOf(model.program);
   session.sparse_vars = SparseVars(model.program);
-  TrainerOptions trainer_options{.feeds = {},
-                                 .fetches = fetches,
-                                 .replicas = flags.replicas,
-                                 .micro_batches = micro_batches,
-                                 .core = options};
-  if (flags.data_parallel) {
-    INTERP_ASSIGN_OR_RETURN(const uint64_t bytes,
-                            Annotate(ParseBytes(flags.bucket_size), "--bucket-size"));
-    trainer_options.data_parallel = {.bucket_bytes = static_cast<int64_t>(bytes)};
-  }
-  if (flags.plan.precision == "fp16") trainer_options.loss_scaling = LossScalingOptions{};
   INTERP_ASSIGN_OR_RETURN(
       session.trainer,
       Annotate(Trainer::Create(std::move(model.program), model.scope, std::move(trainer_options)),

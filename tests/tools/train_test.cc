@@ -575,6 +575,8 @@ TEST(Train, SaysWhatIsWrong) {
               HasSubstr("expected --startup or --params"));
   EXPECT_THAT(error(regression.Arguments({"--epochs", "1", "--steps", "2"})),
               HasSubstr("expected one of the two"));
+  EXPECT_THAT(error(regression.Arguments({"--data-parallel", "--bucket-size", "4Q"})),
+              HasSubstr("--bucket-size"));
   EXPECT_THAT(error(regression.Arguments({"--epochs", "9223372036854775807"})),
               HasSubstr("too many"));
   EXPECT_THAT(error({"train", regression.main(), "--data", regression.data(), "--batch-size", "8",
