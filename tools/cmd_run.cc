@@ -414,6 +414,16 @@ ExitCode RunRank(RunCommandFlags& flags, const CLI::App& command) {
   return ranks->End(Run(flags, command, *ranks));
 }
 
+void AddExpectFlags(CLI::App& command, RunCommandFlags& flags) {
+  command.add_option("--expect", flags.expect, "compare with the arrays of this .npz");
+  command.add_option("--rtol", flags.tolerance.rtol, "relative tolerance of --expect")
+      ->check(FromZero())
+      ->capture_default_str();
+  command.add_option("--atol", flags.tolerance.atol, "absolute tolerance of --expect")
+      ->check(FromZero())
+      ->capture_default_str();
+}
+
 }  // namespace
 
 void AddRunCommand(CLI::App& app, ExitCode& exit_code) {
@@ -443,13 +453,7 @@ void AddRunCommand(CLI::App& app, ExitCode& exit_code) {
       ->transform(WholeBetween(0, 100'000'000));
   command.add_option("--warmup", flags->counts.warmup, "runs between the first and the timed ones")
       ->transform(WholeBetween(0, 100'000'000));
-  command.add_option("--expect", flags->expect, "compare with the arrays of this .npz");
-  command.add_option("--rtol", flags->tolerance.rtol, "relative tolerance of --expect")
-      ->check(FromZero())
-      ->capture_default_str();
-  command.add_option("--atol", flags->tolerance.atol, "absolute tolerance of --expect")
-      ->check(FromZero())
-      ->capture_default_str();
+  AddExpectFlags(command, *flags);
   command.add_flag("--json", flags->json, "print one JSON object");
   AddPlanFlags(command, flags->plan);
   AddRunFlags(command, flags->run);

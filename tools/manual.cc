@@ -171,6 +171,7 @@ std::string ManualPage(const CLI::App& app, const std::string& version) {
   return absl::StrCat(page, FlagSections(app), Footer(app), SeeAlso(app));
 }
 
+// Long because of the script that it fills in.
 std::string BashCompletion(const CLI::App& app) {
   std::vector<std::string> words = FlagsOf(app);
   std::string flags;

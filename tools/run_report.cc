@@ -119,6 +119,34 @@ double PeakRatio(const RunReport& report) {
          static_cast<double>(report.liveness_bound_bytes);
 }
 
+std::string FormatMemory(const RunReport& report) {
+  std::string text = absl::StrCat("peak memory ", FormatBytes(report.peak_bytes));
+  if (report.peak_variable_bytes != report.peak_bytes) {
+    absl::StrAppend(&text, ", without workspace ", FormatBytes(report.peak_variable_bytes));
+  }
+  if (report.liveness_bound_bytes > 0) {
+    absl::StrAppendFormat(&text, " (%.3fx of what is alive at %s)", PeakRatio(report),
+                          report.bound_at);
+  }
+  absl::StrAppend(&text, ", parameters ", FormatBytes(report.parameter_bytes), "\n");
+  if (report.device_peak_bytes > 0) {
+    absl::StrAppend(&text, "on devices: peak memory ", FormatBytes(report.device_peak_bytes), "\n");
+  }
+  return text;
+}
+
+void WriteMemory(const RunReport& report, JsonWriter& json) {
+  json.Field("peak_bytes", report.peak_bytes);
+  json.Field("peak_variable_bytes", report.peak_variable_bytes);
+  if (report.liveness_bound_bytes > 0) {
+    json.Field("liveness_bound_bytes", report.liveness_bound_bytes);
+    json.Field("liveness_bound_at", report.bound_at);
+    json.Field("peak_ratio", PeakRatio(report));
+  }
+  json.Field("parameter_bytes", report.parameter_bytes);
+  if (report.device_peak_bytes > 0) json.Field("device_peak_bytes", report.device_peak_bytes);
+}
+
 }  // namespace
 
 RunStatistics Statistics(std::vector<double> runs_ms) {
@@ -172,18 +200,7 @@ std::string ToText(const RunReport& report) {
     absl::StrAppendFormat(&text, "by the devices' clock: median %.4f ms, min %.4f ms\n",
                           statistics.median_ms, statistics.min_ms);
   }
-  absl::StrAppend(&text, "peak memory ", FormatBytes(report.peak_bytes));
-  if (report.peak_variable_bytes != report.peak_bytes) {
-    absl::StrAppend(&text, ", without workspace ", FormatBytes(report.peak_variable_bytes));
-  }
-  if (report.liveness_bound_bytes > 0) {
-    absl::StrAppendFormat(&text, " (%.3fx of what is alive at %s)", PeakRatio(report),
-                          report.bound_at);
-  }
-  absl::StrAppend(&text, ", parameters ", FormatBytes(report.parameter_bytes), "\n");
-  if (report.device_peak_bytes > 0) {
-    absl::StrAppend(&text, "on devices: peak memory ", FormatBytes(report.device_peak_bytes), "\n");
-  }
+  absl::StrAppend(&text, FormatMemory(report));
   if (report.graphs.has_value()) absl::StrAppend(&text, FormatGraphs(*report.graphs));
   if (!report.fetches.empty()) absl::StrAppend(&text, "\n", FormatSummaries(report.fetches));
   if (!report.top.empty()) absl::StrAppend(&text, "\n", FormatTop(report.top));
@@ -210,15 +227,7 @@ std::string ToJson(const RunReport& report) {
   json.Field("threads", report.num_threads);
   WriteTimes(report, json);
   if (report.interrupted) json.Field("interrupted", true);
-  json.Field("peak_bytes", report.peak_bytes);
-  json.Field("peak_variable_bytes", report.peak_variable_bytes);
-  if (report.liveness_bound_bytes > 0) {
-    json.Field("liveness_bound_bytes", report.liveness_bound_bytes);
-    json.Field("liveness_bound_at", report.bound_at);
-    json.Field("peak_ratio", PeakRatio(report));
-  }
-  json.Field("parameter_bytes", report.parameter_bytes);
-  if (report.device_peak_bytes > 0) json.Field("device_peak_bytes", report.device_peak_bytes);
+  WriteMemory(report, json);
   if (report.graphs.has_value()) {
     json.Key("graphs");
     WriteJson(*report.graphs, json);
