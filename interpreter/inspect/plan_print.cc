@@ -44,7 +44,6 @@ namespace {
 
 using plan_print::UsesDevices;
 using plan_print::VarsText;
-using plan_print::VarText;
 
 // "(X=a, Y=[b, c])"; absent slots are left out.
 std::string SlotsText(const Plan& plan, const std::vector<SlotDef>& slots, const ArgCounts& counts,
