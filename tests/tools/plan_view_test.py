@@ -2,70 +2,28 @@
 """The page of `interp dump --format=html`, used as a person would, in a headless Chromium.
 
   plan_view_test.py PLAN_VIEW_PAGES        the program that writes the pages to look at
-
-Exit code 77 (skipped) when no Chromium is installed; CHROMIUM names one.
 """
 import os
-import subprocess
 import sys
-import tempfile
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "testing"))
-from browser import Page, find_browser  # noqa: E402
+from page_test import PageTest, main  # noqa: E402
 
 HOSTILE = "</script><script>alert(1)</script>"
 
 
-class PlanViewTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        subprocess.run([sys.argv[1], cls.folder.name], check=True)
-        cls.page = Page(find_browser())
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.page.close()
-        cls.folder.cleanup()
-
-    def tearDown(self):
-        self.assertEqual(self.page.errors, [])
-        self.assertEqual([url for url in self.page.requests if url.partition(":")[0] not in ("file", "data", "about")], [])
-        self.assertEqual(len([url for url in self.page.requests if url.startswith("file:")]), 1)
-
-    def open(self, name, fragment=""):
-        self.page.open(os.path.join(self.folder.name, name), fragment)
-
-    def click_instruction(self, number, count=1):
-        point = self.page.evaluate(f"planView.pointOf({number})")
-        self.page.settle()
-        self.page.click(point["x"], point["y"], count)
-
-    def click_link(self, text):
-        """Clicks what leads on in the details, by its text."""
-        self.page.evaluate(
-            f"[...document.querySelectorAll('#details button')].find((e) => e.textContent === '{text}').click()")
-        self.page.settle()
+class PlanViewTest(PageTest):
+    VIEWER = "planView"
 
     def way(self):
         """The texts of the bar that tells which block is shown."""
         return self.page.evaluate("[...document.querySelectorAll('#path .crumb')].map((e) => e.innerText)")
-
-    def section(self, title):
-        return self.page.evaluate(
-            "[...document.querySelectorAll('#details section')].find((e) => "
-            f"e.querySelector('h3').textContent.startsWith('{title}'))?.innerText")
 
     def instruction_of(self, op_type, output):
         """The number of the instruction of that type that writes `output`."""
         return self.page.evaluate(
             "JSON.parse(document.getElementById('plan').textContent).instructions.find("
             f"(i) => i.type === '{op_type}' && Object.values(i.outputs).flat().includes('{output}')).id")
-
-    def drawn(self):
-        self.page.settle()
-        return self.page.evaluate("planView.drawn()")
 
     def test_first_look_shows_the_plan_in_numbers(self):
         self.open("streams.html")
@@ -79,7 +37,7 @@ class PlanViewTest(unittest.TestCase):
     def test_click_shows_the_instruction(self):
         self.open("streams.html")
         number = self.instruction_of("mix", "stem")
-        self.click_instruction(number)
+        self.click_item(number)
         details = self.page.text("#details")
         self.assertIn(f"#{number}", details)
         for text in ("mix", "X[0]", "int64, rank 2", "sim:0", "compute (", "tag", "event", "memcpy_h2d"):
@@ -89,7 +47,7 @@ class PlanViewTest(unittest.TestCase):
     def test_why_it_runs_after_each_predecessor(self):
         self.open("streams.html")
         number = self.instruction_of("mix", "sum")
-        self.click_instruction(number)
+        self.click_item(number)
         edges = self.page.evaluate(
             "[...document.querySelectorAll('#details .edge')].map((e) => [e.dataset.kind, e.dataset.shrunk, e.innerText])")
         self.assertTrue(any(kind == "raw" and "writes left, which this reads" in text for kind, _, text in edges), edges)
@@ -98,13 +56,13 @@ class PlanViewTest(unittest.TestCase):
 
     def test_waits_for_the_run_before_are_told_apart(self):
         self.open("streams.html")
-        self.click_instruction(self.page.evaluate(
+        self.click_item(self.page.evaluate(
             "JSON.parse(document.getElementById('plan').textContent).instructions.find((i) => i.stream > 0).id"))
         self.assertIn("in the run before; the stream waits", self.page.text("#details"))
 
     def test_variables_lead_to_their_users(self):
         self.open("streams.html")
-        self.click_instruction(self.instruction_of("mix", "stem"))
+        self.click_item(self.instruction_of("mix", "stem"))
         self.page.evaluate(
             "[...document.querySelectorAll('#details .link.mono')].find((e) => e.textContent === 'stem').click()")
         details = self.page.text("#details").lower()
@@ -199,15 +157,15 @@ class PlanViewTest(unittest.TestCase):
         self.open("nested.html")
         self.assertEqual(self.way(), ["block 0"])
         self.assertIn("#3 while", self.section("Blocks it runs"))
-        self.click_instruction(3, count=2)
+        self.click_item(3, count=2)
         self.assertEqual(self.page.text("#details h2"), "Block 1")
         self.assertIn("Run by #3 while of block 0", self.page.text("#details .sub"))
         self.assertEqual(len(self.way()), 2)
         self.assertEqual(self.page.evaluate("location.hash"), "#b=1")
         self.assertIn("5 instructions", self.page.text("#facts"))
-        self.click_instruction(0, count=2)
+        self.click_item(0, count=2)
         self.assertEqual(self.page.evaluate("location.hash"), "#b=1&i=0")
-        self.click_instruction(1)
+        self.click_item(1)
         strip = self.page.evaluate("document.getElementById('canvas').getBoundingClientRect().right - 20")
         self.page.click(strip, 300, count=2)
         self.assertEqual(self.page.evaluate("location.hash"), "#b=1&i=1")
@@ -296,17 +254,17 @@ class PlanViewTest(unittest.TestCase):
 
     def test_names_are_text_whatever_they_hold(self):
         self.open("hostile.html")
-        self.click_instruction(0)
+        self.click_item(0)
         details = self.page.text("#details")
         self.assertIn(HOSTILE, details)
         self.assertIn("<img src=x onerror=alert(2)>", details)
         self.page.evaluate(
             "document.querySelectorAll('#details .link.mono')[0].click()")
         self.assertIn(HOSTILE, self.page.text("#details h2"))
-        self.click_instruction(1)
+        self.click_item(1)
         self.assertIn("long:9007199254740993", self.page.text("#details"))
         for number in (2, 3):
-            self.click_instruction(number)
+            self.click_item(number)
             self.assertIn("__proto__", self.page.text("#details"))
         self.assertEqual(self.page.evaluate("document.querySelectorAll('img').length"), 0)
         self.assertEqual(self.page.evaluate("document.querySelectorAll('script').length"), 2)
@@ -322,7 +280,4 @@ class PlanViewTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if find_browser() is None:
-        print("skipped: no Chromium is installed (Debian: apt-get install chromium)")
-        sys.exit(77)
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    main()

@@ -2,66 +2,24 @@
 """The page of `interp dump --stage=program --format=html`, used as a person would, in a headless Chromium.
 
   program_view_test.py PROGRAM_VIEW_PAGES        the program that writes the pages to look at
-
-Exit code 77 (skipped) when no Chromium is installed; CHROMIUM names one.
 """
 import os
-import subprocess
 import sys
-import tempfile
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "testing"))
-from browser import Page, find_browser  # noqa: E402
+from page_test import PageTest, main  # noqa: E402
 
 HOSTILE = "</script><img onerror=alert(1)>"
 
 
-class ProgramViewTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        subprocess.run([sys.argv[1], cls.folder.name], check=True)
-        cls.page = Page(find_browser())
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.page.close()
-        cls.folder.cleanup()
-
-    def tearDown(self):
-        self.assertEqual(self.page.errors, [])
-        self.assertEqual([url for url in self.page.requests if url.partition(":")[0] not in ("file", "data", "about")], [])
-        self.assertEqual(len([url for url in self.page.requests if url.startswith("file:")]), 1)
-
-    def open(self, name, fragment=""):
-        self.page.open(os.path.join(self.folder.name, name), fragment)
-
-    def click_op(self, number, count=1):
-        point = self.page.evaluate(f"programView.pointOf({number})")
-        self.page.settle()
-        self.page.click(point["x"], point["y"], count)
-
-    def click_link(self, text):
-        """Clicks what leads on in the details, by its text."""
-        self.page.evaluate(
-            f"[...document.querySelectorAll('#details button')].find((e) => e.textContent === '{text}').click()")
-        self.page.settle()
-
-    def section(self, title):
-        return self.page.evaluate(
-            "[...document.querySelectorAll('#details section')].find((e) => "
-            f"e.querySelector('h3').textContent.startsWith('{title}'))?.innerText")
+class ProgramViewTest(PageTest):
+    VIEWER = "programView"
 
     def head(self):
         return self.page.text("#details h2")
 
     def hash(self):
         return self.page.evaluate("location.hash")
-
-    def drawn(self):
-        self.page.settle()
-        return self.page.evaluate("programView.drawn()")
 
     def search(self, text):
         self.page.evaluate("document.activeElement.blur()")
@@ -97,7 +55,7 @@ class ProgramViewTest(unittest.TestCase):
 
     def test_click_shows_the_op(self):
         self.open("training.html")
-        self.click_op(1)
+        self.click_item(1)
         self.assertIn("#1", self.head())
         self.assertIn("nan", self.section("Attributes"))
         self.assertIn("long:9007199254740993", self.section("Attributes"))
@@ -107,7 +65,7 @@ class ProgramViewTest(unittest.TestCase):
         self.assertIn("#2 relu", self.section("Outputs"))
         self.assertIn("#3 elementwise_add", self.section("Read by"))
         self.assertEqual(self.hash(), "#i=1")
-        self.click_op(7)
+        self.click_item(7)
         self.assertIn("update", self.page.text("#details .sub"))
 
     def test_links_lead_to_producers_and_consumers(self):
@@ -166,7 +124,7 @@ class ProgramViewTest(unittest.TestCase):
 
     def test_blocks_are_entered_and_left(self):
         self.open("nested.html")
-        self.click_op(2, count=2)
+        self.click_item(2, count=2)
         self.assertEqual(self.head(), "Block 1")
         self.assertIn("Run by #2 while of block 0", self.page.text("#details .sub"))
         self.page.evaluate("programView.pointOf(1)")
@@ -202,11 +160,11 @@ class ProgramViewTest(unittest.TestCase):
 
     def test_names_are_text_whatever_they_hold(self):
         self.open("hostile.html")
-        self.click_op(0)
+        self.click_item(0)
         details = self.page.text("#details")
         for text in (HOSTILE, "<img src=x onerror=alert(2)>", "<b>op</b>", "<i>X</i>", "<u>attr</u>", "</script><script>alert(3)</script>"):
             self.assertIn(text, details)
-        self.click_op(1)
+        self.click_item(1)
         self.click_link("__proto__")
         self.assertIn("float32[2]", self.section("Variable"))
         self.search("<img")
@@ -220,7 +178,7 @@ class ProgramViewTest(unittest.TestCase):
 
     def test_damaged_and_empty_programs_can_be_looked_at(self):
         self.open("damaged.html")
-        self.click_op(0)
+        self.click_item(0)
         self.assertIn("not declared", self.section("Inputs"))
         for key in ("Enter", "Enter", "Backspace", "ArrowRight", "ArrowLeft", "0", "1", "f", "c", "End"):
             self.page.press(key)
@@ -278,7 +236,4 @@ class ProgramViewTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if find_browser() is None:
-        print("skipped: no Chromium is installed (Debian: apt-get install chromium)")
-        sys.exit(77)
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    main()
