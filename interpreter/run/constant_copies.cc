@@ -5,6 +5,7 @@
 
 #include "core/constant_elements.h"
 #include "interpreter/analysis/select_kernels.h"
+#include "interpreter/analysis/transfer_ops.h"
 #include "interpreter/run/bound_args.h"
 
 namespace interp {
@@ -38,27 +39,15 @@ absl::StatusOr<Tensor> RunUnary(Op op, const Tensor& x, const PlanVar& to, const
   return std::move(out);
 }
 
-Attr IntAttr(absl::string_view name, int value) {
-  return {std::string(name), AttrValue(int32_t{value})};
-}
-
 absl::StatusOr<Tensor> Convert(const PlanVar& var, Tensor value, DeviceSet* devices,
                                const OpRegistry& ops) {
   if (value.layout != var.layout) {
-    Op op;
-    op.type = "transfer_layout";
-    op.attrs = {IntAttr("src_layout", static_cast<int>(value.layout)),
-                IntAttr("dst_layout", static_cast<int>(var.layout))};
     PlanVar to = var;
     to.dtype = value.dtype;
-    INTERP_ASSIGN_OR_RETURN(value, RunUnary(std::move(op), value, to, ops));
+    INTERP_ASSIGN_OR_RETURN(value, RunUnary(LayoutOp(value.layout, var.layout), value, to, ops));
   }
   if (value.dtype != var.dtype) {
-    Op op;
-    op.type = "cast";
-    op.attrs = {IntAttr("in_dtype", static_cast<int>(value.dtype)),
-                IntAttr("out_dtype", static_cast<int>(var.dtype))};
-    INTERP_ASSIGN_OR_RETURN(value, RunUnary(std::move(op), value, var, ops));
+    INTERP_ASSIGN_OR_RETURN(value, RunUnary(CastOp(value.dtype, var.dtype), value, var, ops));
   }
   if (var.place.on_host()) return value;
   return devices->heap(var.place).Upload(value);

@@ -3,17 +3,13 @@
 // dealt out over ranks; since each of them goes on with the whole sum, its gradient is c_identity.
 #include "kernels/collective/ring.h"
 #include "kernels/util/gradient_op.h"
+#include "kernels/util/infer_like.h"
 
 namespace interp {
 namespace {
 
 constexpr int kX = 0;
 constexpr int kOut = 0;
-
-absl::Status Infer(InferContext& ctx) {
-  ctx.ShareShape(kX, kOut);
-  return absl::OkStatus();
-}
 
 template <ReduceKind kKind, Collective kRun>
 absl::Status AllReduce(KernelContext& ctx) {
@@ -41,7 +37,7 @@ OpDef AllReduceDef(absl::string_view type, const GradientDef& gradient = {}) {
       .inputs = {{"X"}},
       .outputs = {{"Out"}},
       .parse = ParseAttrs<RingAttrs, RingAttrs::Read>,
-      .infer = Infer,
+      .infer = InferLike<kX, kOut>,
       .kernels = ReducingKernels(AllReduce<kKind, BetweenHosts>, AllReduce<kKind, BetweenDevices>),
       .inplace = {{kX, kOut}},
       .side_effect = true,

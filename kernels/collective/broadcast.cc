@@ -1,16 +1,12 @@
 // c_broadcast: Out of all ranks = X of rank `root`.
 #include "kernels/collective/ring.h"
+#include "kernels/util/infer_like.h"
 
 namespace interp {
 namespace {
 
 constexpr int kX = 0;
 constexpr int kOut = 0;
-
-absl::Status Infer(InferContext& ctx) {
-  ctx.ShareShape(kX, kOut);
-  return absl::OkStatus();
-}
 
 template <Collective kRun>
 absl::Status Broadcast(KernelContext& ctx) {
@@ -33,7 +29,7 @@ INTERP_REGISTER_OP(OpDef{
     .inputs = {{"X"}},
     .outputs = {{"Out"}},
     .parse = ParseAttrs<RingAttrs, RingAttrs::Read>,
-    .infer = Infer,
+    .infer = InferLike<kX, kOut>,
     .kernels = CollectiveKernels(Broadcast<BetweenHosts>, Broadcast<BetweenDevices>),
     .inplace = {{kX, kOut}},
     .side_effect = true,

@@ -5,17 +5,13 @@
 #include "kernels/collective/ring.h"
 #include "kernels/util/data_mover.h"
 #include "kernels/util/gradient_op.h"
+#include "kernels/util/infer_like.h"
 
 namespace interp {
 namespace {
 
 constexpr int kX = 0;
 constexpr int kOut = 0;
-
-absl::Status InferIdentity(InferContext& ctx) {
-  ctx.ShareShape(kX, kOut);
-  return absl::OkStatus();
-}
 
 absl::Status Identity(KernelContext& ctx) {
   return CopyUnlessShared(ctx, ctx.input(kX), ctx.output(kOut));
@@ -54,7 +50,7 @@ INTERP_REGISTER_OP(OpDef{
     .type = "c_identity",
     .inputs = {{"X"}},
     .outputs = {{"Out"}},
-    .infer = InferIdentity,
+    .infer = InferLike<kX, kOut>,
     .kernels = MoveKernels(Identity),
     .view = {{kX, kOut}},
     .gradient = {.make = MakeSum},

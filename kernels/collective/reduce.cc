@@ -2,17 +2,13 @@
 // reduced; Out of the others is their X.
 #include "kernels/collective/ring.h"
 #include "kernels/util/data_mover.h"
+#include "kernels/util/infer_like.h"
 
 namespace interp {
 namespace {
 
 constexpr int kX = 0;
 constexpr int kOut = 0;
-
-absl::Status Infer(InferContext& ctx) {
-  ctx.ShareShape(kX, kOut);
-  return absl::OkStatus();
-}
 
 template <ReduceKind kKind, Collective kRun>
 absl::Status Reduce(KernelContext& ctx) {
@@ -41,7 +37,7 @@ OpDef ReduceDef(absl::string_view type) {
       .inputs = {{"X"}},
       .outputs = {{"Out"}},
       .parse = ParseAttrs<RingAttrs, RingAttrs::Read>,
-      .infer = Infer,
+      .infer = InferLike<kX, kOut>,
       .kernels = ReducingKernels(Reduce<kKind, BetweenHosts>, Reduce<kKind, BetweenDevices>),
       .inplace = {{kX, kOut}},
       .side_effect = true,

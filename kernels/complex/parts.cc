@@ -8,6 +8,7 @@
 #include "core/op_def.h"
 #include "kernels/complex/complex_dtype.h"
 #include "kernels/util/gradient_op.h"
+#include "kernels/util/infer_like.h"
 #include "kernels/util/parallel_for.h"
 #include "kernels/util/shape_args.h"
 
@@ -16,11 +17,6 @@ namespace {
 
 constexpr int kX = 0;
 constexpr int kOut = 0;
-
-absl::Status InferSame(InferContext& ctx) {
-  ctx.ShareShape(kX, kOut);
-  return absl::OkStatus();
-}
 
 // Without the LoD.
 absl::Status InferPart(InferContext& ctx) {
@@ -138,7 +134,7 @@ INTERP_REGISTER_OP(OpDef{
     .type = kConj,
     .inputs = {{"X"}},
     .outputs = {{"Out"}},
-    .infer = InferSame,
+    .infer = InferLike<kX, kOut>,
     .kernels = {{DType::kComplex64, Conj<std::complex<float>>},
                 {DType::kComplex128, Conj<std::complex<double>>},
                 {DType::kFloat32, Conj<float>},

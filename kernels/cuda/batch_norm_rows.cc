@@ -2,7 +2,7 @@
 #include "kernels/cuda/batch_norm.h"
 #include "kernels/cuda/row.h"
 #include "kernels/nn/batch_norm.h"
-#include "kernels/nn/data_or_null.h"
+#include "kernels/util/data_or_null.h"
 
 namespace interp::cuda {
 namespace {

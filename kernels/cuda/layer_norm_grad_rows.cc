@@ -1,8 +1,8 @@
 // The row of layer_norm_grad.
 #include "kernels/cuda/layer_norm_grad.h"
 #include "kernels/cuda/row.h"
-#include "kernels/nn/data_or_null.h"
 #include "kernels/nn/layer_norm.h"
+#include "kernels/util/data_or_null.h"
 
 namespace interp::cuda {
 namespace {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "core/op_def.h"
 #include "kernels/util/copy.h"
+#include "kernels/util/infer_like.h"
 #include "kernels/util/tensor_text.h"
 
 namespace interp {
@@ -67,11 +68,6 @@ std::string TensorText(const PrintAttrs& attrs, const Tensor& in) {
   return text;
 }
 
-absl::Status InferPrint(InferContext& ctx) {
-  ctx.ShareShape(kIn, kOut);
-  return absl::OkStatus();
-}
-
 struct PrintState : KernelState {
   int64_t times = 0;
 };
@@ -108,7 +104,7 @@ INTERP_REGISTER_OP(OpDef{
     .inputs = {{"In"}},
     .outputs = {{"Out"}},
     .parse = ParseAttrs<PrintAttrs, ReadPrintAttrs>,
-    .infer = InferPrint,
+    .infer = InferLike<kIn, kOut>,
     .kernels = {{DType::kUndefined, Print}},
     .view = {{kIn, kOut}},
     .side_effect = true,

@@ -9,9 +9,9 @@
 #include <limits>
 
 #include "kernels/nn/channel_stats.h"
-#include "kernels/nn/data_or_null.h"
 #include "kernels/nn/statistics_dtype.h"
 #include "kernels/nn/with_channels_last.h"
+#include "kernels/util/data_or_null.h"
 
 namespace interp::nn {
 namespace {

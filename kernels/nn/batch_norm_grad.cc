@@ -9,9 +9,9 @@
 #include "core/op_def.h"
 #include "kernels/nn/batch_norm.h"
 #include "kernels/nn/channel_stats.h"
-#include "kernels/nn/data_or_null.h"
 #include "kernels/nn/norm_grad.h"
 #include "kernels/nn/statistics_dtype.h"
+#include "kernels/util/data_or_null.h"
 #include "kernels/util/gradient_shape.h"
 
 namespace interp::nn {

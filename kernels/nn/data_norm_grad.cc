@@ -8,7 +8,7 @@
 
 #include "core/op_def.h"
 #include "kernels/nn/data_norm.h"
-#include "kernels/nn/data_or_null.h"
+#include "kernels/util/data_or_null.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/parallel_for.h"
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "kernels/nn/conv_problem.h"
-#include "kernels/nn/data_or_null.h"
 #include "kernels/nn/deformable_conv.h"
 #include "kernels/nn/gemm.h"
 #include "kernels/nn/with_channels_last.h"
+#include "kernels/util/data_or_null.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/transpose_plane.h"
 #include "kernels/util/without_lod.h"

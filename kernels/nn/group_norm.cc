@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "kernels/nn/channel_stats.h"
-#include "kernels/nn/data_or_null.h"
 #include "kernels/nn/with_channels_last.h"
+#include "kernels/util/data_or_null.h"
 
 namespace interp::nn {
 namespace {

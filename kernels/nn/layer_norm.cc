@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "core/op_def.h"
-#include "kernels/nn/data_or_null.h"
 #include "kernels/nn/layer_norm_row.h"
 #include "kernels/nn/row_ops.h"
 #include "kernels/util/arithmetic.h"
+#include "kernels/util/data_or_null.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::nn {

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "core/op_def.h"
-#include "kernels/nn/data_or_null.h"
 #include "kernels/nn/gemm.h"
 #include "kernels/nn/layer_norm.h"
 #include "kernels/nn/row_ops.h"
 #include "kernels/util/arithmetic.h"
+#include "kernels/util/data_or_null.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/parallel_for.h"
 

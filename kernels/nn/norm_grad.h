@@ -5,10 +5,10 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/nn/data_or_null.h"
 #include "kernels/nn/image.h"
 #include "kernels/nn/with_channels_last.h"
 #include "kernels/util/arithmetic.h"
+#include "kernels/util/data_or_null.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::nn {

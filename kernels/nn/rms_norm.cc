@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "core/op_def.h"
-#include "kernels/nn/data_or_null.h"
 #include "kernels/nn/row_ops.h"
+#include "kernels/util/data_or_null.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::nn {

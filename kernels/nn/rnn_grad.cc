@@ -7,10 +7,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "kernels/nn/data_or_null.h"
 #include "kernels/nn/onednn.h"
 #include "kernels/nn/product.h"
 #include "kernels/nn/rnn_grad_memory.h"
+#include "kernels/util/data_or_null.h"
 #include "kernels/util/flops.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/row_sum.h"

@@ -2,17 +2,13 @@
 #include <algorithm>
 
 #include "kernels/random/draw.h"
+#include "kernels/util/infer_like.h"
 
 namespace interp::random {
 namespace {
 
 constexpr int kX = 0;
 constexpr int kOut = 0;
-
-absl::Status Infer(InferContext& ctx) {
-  ctx.ShareShape(kX, kOut);
-  return absl::OkStatus();
-}
 
 template <typename T>
 absl::Status Bernoulli(KernelContext& ctx) {
@@ -34,7 +30,7 @@ INTERP_REGISTER_OP(OpDef{
     .type = "bernoulli",
     .inputs = {{"X"}},
     .outputs = {{"Out"}},
-    .infer = Infer,
+    .infer = InferLike<kX, kOut>,
     .kernels = {{DType::kFloat32, Bernoulli<float>}, {DType::kFloat64, Bernoulli<double>}},
     .inplace = {{kX, kOut}},
     .random = true,

@@ -8,17 +8,13 @@
 
 #include "kernels/random/draw.h"
 #include "kernels/util/fill_zero.h"
+#include "kernels/util/infer_like.h"
 
 namespace interp::random {
 namespace {
 
 constexpr int kX = 0;
 constexpr int kOut = 0;
-
-absl::Status InferSame(InferContext& ctx) {
-  ctx.ShareShape(kX, kOut);
-  return absl::OkStatus();
-}
 
 struct RateAttrs {
   float lambda = 1;
@@ -58,7 +54,7 @@ INTERP_REGISTER_OP(OpDef{
     .inputs = {{"X", kNoNeedBuffer}},
     .outputs = {{"Out"}},
     .parse = ParseAttrs<RateAttrs, ReadRateAttrs>,
-    .infer = InferSame,
+    .infer = InferLike<kX, kOut>,
     .kernels = {{DType::kFloat32, Exponential<float>}, {DType::kFloat64, Exponential<double>}},
     .random = true,
     .gradient = {.make = MakeZeroGradient},
@@ -131,7 +127,7 @@ INTERP_REGISTER_OP(OpDef{
     .inputs = {{"X", kNoNeedBuffer}},
     .outputs = {{"Out"}},
     .parse = ParseAttrs<UniformAttrs, ReadUniformAttrs>,
-    .infer = InferSame,
+    .infer = InferLike<kX, kOut>,
     .kernels = {{DType::kFloat32, Uniform<float>}, {DType::kFloat64, Uniform<double>}},
     .random = true,
     .gradient = {.inputs = {"Out@GRAD"}, .outputs = {"X@GRAD"}},
@@ -167,7 +163,7 @@ INTERP_REGISTER_OP(OpDef{
     .type = "poisson",
     .inputs = {{"X"}},
     .outputs = {{"Out"}},
-    .infer = InferSame,
+    .infer = InferLike<kX, kOut>,
     .kernels = {{DType::kFloat32, Poisson<float>}, {DType::kFloat64, Poisson<double>}},
     .random = true,
     .gradient = {.inputs = {"Out@GRAD"}, .outputs = {"X@GRAD"}},

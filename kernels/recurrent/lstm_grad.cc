@@ -8,6 +8,7 @@
 
 #include "kernels/recurrent/lstm_gradient.h"
 #include "kernels/util/check_shape.h"
+#include "kernels/util/data_or_null.h"
 #include "kernels/util/flops.h"
 #include "kernels/util/gradient_shape.h"
 
@@ -57,16 +58,6 @@ absl::Status InferLstmGrad(InferContext& ctx) {
 struct LstmGradState : KernelState {
   StepOrderCache order;
 };
-
-template <typename T>
-const T* DataOrNull(const Tensor* tensor) {
-  return tensor == nullptr ? nullptr : tensor->data<T>();
-}
-
-template <typename T>
-T* MutableOrNull(Tensor* tensor) {
-  return tensor == nullptr ? nullptr : tensor->mutable_data<T>();
-}
 
 // Divides the memory up. Elements: those of MemoryOf.
 template <typename T>
@@ -118,19 +109,19 @@ template <typename T>
 absl::Status ParameterGradients(KernelContext& ctx, const LstmGradientRun<T>& run) {
   const int64_t rows = run.order.starts.back();
   const int64_t size = run.cell.size;
-  if (T* out = MutableOrNull<T>(ctx.optional_output(kWeightGrad))) {
+  if (T* out = DataOrNull<T>(ctx.optional_output(kWeightGrad))) {
     const StatesBefore<T> before = {run.order, run.width, ctx.input(kR).data<T>(),
                                     DataOrNull<T>(ctx.optional_input(kLstmH0))};
     INTERP_RETURN_IF_ERROR(RecurrentWeightGradient(ctx, before, run.gates_grad, 4 * size, out));
   }
-  if (T* out = MutableOrNull<T>(ctx.optional_output(kBiasGrad))) {
+  if (T* out = DataOrNull<T>(ctx.optional_output(kBiasGrad))) {
     SumRows(ctx.num_threads(), run.gates_grad, rows, 4 * size, out);
     if (run.cell.peepholes != nullptr) {
       PeepholeGradients(ctx.num_threads(), run, out + 4 * size);
     }
   }
   if (run.projection.weight == nullptr) return absl::OkStatus();
-  T* const out = MutableOrNull<T>(ctx.optional_output(kProjWeightGrad));
+  T* const out = DataOrNull<T>(ctx.optional_output(kProjWeightGrad));
   if (out == nullptr) return absl::OkStatus();
   return WeightGradient(ctx, rows, ctx.input(kBatchHidden).data<T>(), size, run.projection.sums,
                         run.width, out);
@@ -164,15 +155,15 @@ absl::Status LstmGrad(KernelContext& ctx) {
   run.r_grad = ctx.input(kRGrad).data<T>();
   run.weight = weight.data<T>();
   run.wants_first_state = ctx.has_output(kH0Grad);
-  run.input_grad = MutableOrNull<T>(ctx.optional_output(kInputGrad));
+  run.input_grad = DataOrNull<T>(ctx.optional_output(kInputGrad));
   INTERP_ASSIGN_OR_RETURN(const Workspace memory,
                           ctx.workspace(static_cast<size_t>(MemoryOf(run, rows)) * sizeof(T)));
   SetMemory(memory.data<T>(), rows, run);
   run.Run(ctx.num_threads());
-  if (T* out = MutableOrNull<T>(ctx.optional_output(kH0Grad))) {
+  if (T* out = DataOrNull<T>(ctx.optional_output(kH0Grad))) {
     ScatterStates(order, run.dr, width, out);
   }
-  if (T* out = MutableOrNull<T>(ctx.optional_output(kC0Grad))) {
+  if (T* out = DataOrNull<T>(ctx.optional_output(kC0Grad))) {
     ScatterStates(order, run.dc, size, out);
   }
   return ParameterGradients(ctx, run);

@@ -1,5 +1,6 @@
 // add_position_encoding_grad: X@GRAD = alpha * Out@GRAD.
 #include "core/op_def.h"
+#include "kernels/util/infer_like.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -13,11 +14,6 @@ struct EncodingGradAttrs {
 };
 
 EncodingGradAttrs ReadEncodingGradAttrs(AttrReader& reader) { return {reader.Float("alpha", 1)}; }
-
-absl::Status InferEncodingGrad(InferContext& ctx) {
-  ctx.ShareShape(kOutGrad, kXGrad);
-  return absl::OkStatus();
-}
 
 template <typename T>
 absl::Status EncodingGrad(KernelContext& ctx) {
@@ -38,7 +34,7 @@ INTERP_REGISTER_OP(OpDef{
     .inputs = {{"Out@GRAD"}},
     .outputs = {{"X@GRAD", kOptional}},
     .parse = ParseAttrs<EncodingGradAttrs, ReadEncodingGradAttrs>,
-    .infer = InferEncodingGrad,
+    .infer = InferLike<kOutGrad, kXGrad>,
     .kernels = {{DType::kFloat32, EncodingGrad<float>}, {DType::kFloat64, EncodingGrad<double>}},
     .inplace = {{kOutGrad, kXGrad}},
 });

@@ -6,6 +6,7 @@
 #include "core/op_def.h"
 #include "kernels/util/data_mover.h"
 #include "kernels/util/gradient_op.h"
+#include "kernels/util/infer_like.h"
 #include "kernels/util/rows.h"
 
 namespace interp {
@@ -13,11 +14,6 @@ namespace {
 
 constexpr int kX = 0;
 constexpr int kOut = 0;
-
-absl::Status InferAssign(InferContext& ctx) {
-  ctx.ShareShape(kX, kOut);
-  return absl::OkStatus();
-}
 
 absl::Status InferShareData(InferContext& ctx) {
   ctx.SetShape(kOut, ctx.input(kX).shape);
@@ -59,15 +55,15 @@ OpDef AssignDef(absl::string_view type, int flags, absl::Status (*infer)(InferCo
   };
 }
 
-INTERP_REGISTER_OP(AssignDef("assign", kMayBeArray | kMayBeRows, InferAssign,
+INTERP_REGISTER_OP(AssignDef("assign", kMayBeArray | kMayBeRows, InferLike<kX, kOut>,
                              {.make = MakeAssignGradient}));
-INTERP_REGISTER_OP(AssignDef("rnn_memory_helper", /*flags=*/0, InferAssign,
+INTERP_REGISTER_OP(AssignDef("rnn_memory_helper", /*flags=*/0, InferLike<kX, kOut>,
                              {.inputs = {"X", "Out", "Out@GRAD"}, .outputs = {"X@GRAD"}}));
 // Paddle 2.6 makes no gradient of it either.
 INTERP_REGISTER_OP(AssignDef("share_data", /*flags=*/0, InferShareData, {}));
 
 OpDef DependDef() {
-  OpDef def = AssignDef("depend", /*flags=*/0, InferAssign, {.none = true});
+  OpDef def = AssignDef("depend", /*flags=*/0, InferLike<kX, kOut>, {.none = true});
   def.inputs.push_back({"Dep", kVariadic | kNoNeedBuffer | kAnyDType | kAnyLayout});
   return def;
 }

@@ -3,6 +3,7 @@
 // programs write over; its gradient is 0.
 #include "core/op_def.h"
 #include "kernels/util/data_mover.h"
+#include "kernels/util/infer_like.h"
 
 namespace interp {
 namespace {
@@ -23,11 +24,6 @@ FillLikeAttrs ReadFillLikeAttrs(AttrReader& reader) {
 DType FillLikeDType(const DTypeContext& ctx) {
   const DType dtype = ctx.attrs<FillLikeAttrs>().dtype;
   return dtype == DType::kUndefined ? ctx.input(kX) : dtype;
-}
-
-absl::Status InferFillLike(InferContext& ctx) {
-  ctx.ShareShape(kX, kOut);
-  return absl::OkStatus();
 }
 
 absl::Status FillLike(KernelContext& ctx) {
@@ -53,7 +49,7 @@ OpDef FillLikeDef(absl::string_view type, absl::string_view input = "X",
       .outputs = {{output}},
       .parse = ParseAttrs<FillLikeAttrs, ReadFillLikeAttrs>,
       .kernel_dtype = FillLikeDType,
-      .infer = InferFillLike,
+      .infer = InferLike<kX, kOut>,
       .kernels = MoveKernels(FillLike),
       .layout = LayoutRule::kFollows,
       .gradient = {.none = true},

@@ -8,6 +8,7 @@
 #include "kernels/util/arithmetic.h"
 #include "kernels/util/check_shape.h"
 #include "kernels/util/copy.h"
+#include "kernels/util/infer_like.h"
 
 namespace interp::index_put {
 namespace {
@@ -22,11 +23,6 @@ struct Attrs {
 };
 
 Attrs ReadAttrs(AttrReader& reader) { return {reader.Bool("accumulate", false)}; }
-
-absl::Status InferIndexPut(InferContext& ctx) {
-  ctx.ShareShape(kX, kOut);
-  return absl::OkStatus();
-}
 
 template <typename T>
 absl::Status IndexPut(KernelContext& ctx) {
@@ -52,7 +48,7 @@ INTERP_REGISTER_OP(OpDef{
     .inputs = {{"x"}, {"indices", kVariadic | kAnyDType}, {"value"}},
     .outputs = {{"out"}},
     .parse = ParseAttrs<Attrs, ReadAttrs>,
-    .infer = InferIndexPut,
+    .infer = InferLike<kX, kOut>,
     .kernels = {{DType::kFloat32, IndexPut<float>},
                 {DType::kFloat64, IndexPut<double>},
                 {DType::kFloat16, IndexPut<float16>},

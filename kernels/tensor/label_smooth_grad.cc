@@ -1,5 +1,6 @@
 // label_smooth_grad: X@GRAD = (1 - epsilon) * Out@GRAD.
 #include "core/op_def.h"
+#include "kernels/util/infer_like.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -14,11 +15,6 @@ struct LabelSmoothAttrs {
 
 LabelSmoothAttrs ReadLabelSmoothAttrs(AttrReader& reader) {
   return {reader.Float("epsilon", 0.0f)};
-}
-
-absl::Status InferLabelSmoothGrad(InferContext& ctx) {
-  ctx.ShareShape(kOutGrad, kXGrad);
-  return absl::OkStatus();
 }
 
 template <typename T>
@@ -38,7 +34,7 @@ INTERP_REGISTER_OP(OpDef{
     .inputs = {{"Out@GRAD"}},
     .outputs = {{"X@GRAD"}},
     .parse = ParseAttrs<LabelSmoothAttrs, ReadLabelSmoothAttrs>,
-    .infer = InferLabelSmoothGrad,
+    .infer = InferLike<kOutGrad, kXGrad>,
     .kernels = {{DType::kFloat32, LabelSmoothGrad<float>},
                 {DType::kFloat64, LabelSmoothGrad<double>}},
     .inplace = {{kOutGrad, kXGrad}},

@@ -3,6 +3,7 @@
 #include "core/device/memcpy.h"
 
 #include "kernels/util/copy.h"
+#include "kernels/util/infer_like.h"
 
 namespace interp {
 namespace {
@@ -14,11 +15,6 @@ INTERP_REGISTER_OP(MemcpyPeerToPeer());
 constexpr int kX = 0;
 constexpr int kOut = 0;
 
-absl::Status InferMemcpy(InferContext& ctx) {
-  ctx.ShareShape(kX, kOut);
-  return absl::OkStatus();
-}
-
 absl::Status Memcpy(KernelContext& ctx) {
   CopyUnlessShared(ctx.input(kX), ctx.output(kOut));
   return absl::OkStatus();
@@ -28,7 +24,7 @@ INTERP_REGISTER_OP(OpDef{
     .type = "memcpy",
     .inputs = {{"X"}},
     .outputs = {{"Out"}},
-    .infer = InferMemcpy,
+    .infer = InferLike<kX, kOut>,
     .kernels = {{DType::kUndefined, Memcpy}},
     .host_only = true,
 });

@@ -3,7 +3,7 @@
 
 #include "core/tensor.h"
 
-namespace interp::nn {
+namespace interp {
 
 // The memory of an optional argument, or null.
 template <typename T>
@@ -15,4 +15,4 @@ T* DataOrNull(Tensor* tensor) {
   return tensor == nullptr ? nullptr : tensor->mutable_data<T>();
 }
 
-}  // namespace interp::nn
+}  // namespace interp
