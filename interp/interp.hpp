@@ -59,6 +59,7 @@
 #include "core/resource/distributions.h"
 
 // Passes of one's own: docs/add_a_pass.md.
+#include "core/each_argument.h"
 #include "passes/fusion.h"
 #include "passes/op_effects.h"
 #include "passes/pass.h"
