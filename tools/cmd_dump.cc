@@ -225,14 +225,10 @@ ExitCode Dump(const DumpFlags& flags, const CLI::App& command) {
   ProgramPage page;
   if (flags.format == "html" && ShowsProgram(flags)) page = MakeProgramPage(*model, parameters);
   if (model->compiled.has_value()) return DumpPlanFile(*model, page, flags, command);
-  PassContext context{.ops = OpRegistry::Global()};
-  const auto feeds = ResolveNames(model->program, flags.feeds);
-  if (!feeds.ok()) return Fail(ExitCode::kUsage, Annotate(feeds.status(), "--feed"));
-  const auto fetches = ResolveNames(model->program, flags.fetches);
-  if (!fetches.ok()) return Fail(ExitCode::kUsage, Annotate(fetches.status(), "--fetch"));
-  if (!feeds->empty()) context.feeds = *feeds;
-  if (!fetches->empty()) context.fetches = *fetches;
-  return Write(MakeDump(std::move(model->program), context, *micro_batches, page, flags),
+  const absl::StatusOr<PassContext> context =
+      ContextFor(model->program, flags.feeds, flags.fetches);
+  if (!context.ok()) return Fail(ExitCode::kUsage, context.status());
+  return Write(MakeDump(std::move(model->program), *context, *micro_batches, page, flags),
                model->path);
 }
 

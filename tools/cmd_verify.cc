@@ -59,15 +59,11 @@ ExitCode Verify(const VerifyFlags& flags, const CLI::App& command) {
     if (!fits.ok()) return Fail(ExitCode::kUsage, fits);
     return Report(model->compiled->plans, model->path, flags.json);
   }
-  PassContext context{.ops = OpRegistry::Global()};
-  const auto feeds = ResolveNames(model->program, flags.feeds);
-  if (!feeds.ok()) return Fail(ExitCode::kUsage, Annotate(feeds.status(), "--feed"));
-  const auto fetches = ResolveNames(model->program, flags.fetches);
-  if (!fetches.ok()) return Fail(ExitCode::kUsage, Annotate(fetches.status(), "--fetch"));
-  if (!feeds->empty()) context.feeds = *feeds;
-  if (!fetches->empty()) context.fetches = *fetches;
+  const absl::StatusOr<PassContext> context =
+      ContextFor(model->program, flags.feeds, flags.fetches);
+  if (!context.ok()) return Fail(ExitCode::kUsage, context.status());
   const absl::StatusOr<std::vector<Plan>> plans =
-      MakePlans(std::move(model->program), context, flags.plan);
+      MakePlans(std::move(model->program), *context, flags.plan);
   if (!plans.ok()) return Fail(ExitCode::kModelUnusable, Annotate(plans.status(), model->path));
   return Report(*plans, model->path, flags.json);
 }

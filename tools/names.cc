@@ -48,6 +48,17 @@ absl::StatusOr<std::vector<std::string>> FetchNames(const Program& program,
   return names;
 }
 
+absl::StatusOr<PassContext> ContextFor(const Program& program,
+                                       const std::vector<std::string>& feeds,
+                                       const std::vector<std::string>& fetches) {
+  INTERP_ASSIGN_OR_RETURN(auto fed, Annotate(ResolveNames(program, feeds), "--feed"));
+  INTERP_ASSIGN_OR_RETURN(auto fetched, Annotate(ResolveNames(program, fetches), "--fetch"));
+  PassContext context{.ops = OpRegistry::Global()};
+  if (!fed.empty()) context.feeds = std::move(fed);
+  if (!fetched.empty()) context.fetches = std::move(fetched);
+  return context;
+}
+
 absl::Status CheckFetchesAny(absl::string_view model, const std::vector<std::string>& fetches,
                              absl::string_view hint) {
   if (!fetches.empty()) return absl::OkStatus();
@@ -58,9 +69,7 @@ absl::Status CheckFetchesAny(absl::string_view model, const std::vector<std::str
 absl::Status CheckSeen(absl::string_view model, const Program& program,
                        const std::vector<std::string>& fetches, const PipelineOptions& passes) {
   const auto& off = passes.disable;
-  if (!fetches.empty() || absl::c_linear_search(off, kPrunePass)) {
-    return absl::OkStatus();
-  }
+  if (!fetches.empty() || absl::c_linear_search(off, kPrunePass)) return absl::OkStatus();
   // What is wrong with the program is said by what compiles it.
   if (!VerifyStructure(program).ok()) return absl::OkStatus();
   INTERP_ASSIGN_OR_RETURN(const Program pruned, Prune(program, {.ops = OpRegistry::Global()}));

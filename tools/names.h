@@ -23,6 +23,12 @@ absl::StatusOr<std::vector<std::string>> ResolveNames(const Program& program,
 absl::StatusOr<std::vector<std::string>> FetchNames(const Program& program,
                                                     const std::vector<std::string>& arguments);
 
+// For passes: what --feed and --fetch name, see ResolveNames; where they name nothing, the program
+// says it.
+absl::StatusOr<PassContext> ContextFor(const Program& program,
+                                       const std::vector<std::string>& feeds,
+                                       const std::vector<std::string>& fetches);
+
 // InvalidArgument, with `hint` behind it, for fetches that show nothing: what passes prune would
 // leave no op. `model` is how the message names the program.
 absl::Status CheckFetchesAny(absl::string_view model, const std::vector<std::string>& fetches,
