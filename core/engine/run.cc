@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "core/catching.h"
 #include "core/engine/engine_core.h"
 #include "core/engine/tracker.h"
 #include "core/steady_clock.h"
@@ -13,13 +14,7 @@ namespace {
 constexpr int kRecordsKept = 32;
 
 absl::Status StatusOf(const std::exception_ptr& exception) {
-  try {
-    std::rethrow_exception(exception);
-  } catch (const std::exception& e) {
-    return absl::InternalError(e.what());
-  } catch (...) {
-    return absl::InternalError("threw something that is no std::exception");
-  }
+  return Catching([&]() -> absl::Status { std::rethrow_exception(exception); });
 }
 
 absl::Status Dropped() { return absl::InternalError("was given up: its completion was dropped"); }

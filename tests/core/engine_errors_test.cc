@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <new>
 #include <stdexcept>
 #include <thread>
 
@@ -53,6 +54,13 @@ TEST_P(EngineErrors, FlowToWhatIsWrittenAndToWhatReadsThat) {
   EXPECT_EQ(engine->counters().skipped, 1);
   EXPECT_THAT(engine->WaitForAll(), IsOk()) << "it has been told of";
   EXPECT_EQ(engine->Version(c), 1);
+}
+
+// Of the system, and no mistake of ours.
+TEST_P(EngineErrors, WithoutMemoryAreOfTheSystem) {
+  ASSERT_THAT(engine->Push([] { throw std::bad_alloc(); }, {.writes = {a}}), IsOk());
+  EXPECT_THAT(engine->WaitForVar(a),
+              FailsWith(absl::StatusCode::kResourceExhausted, "the system has no memory left"));
 }
 
 TEST_P(EngineErrors, OverwritingMakesGoodAndUpdatingDoesNot) {
