@@ -115,15 +115,21 @@ bool SameMetadata(const Tensor& a, const Tensor& b) {
   return a.shape == b.shape && a.dtype == b.dtype && a.lod == b.lod;
 }
 
-// Gives each fetch memory of its own: whoever has them may write into one. The copies are the
-// caller's, and no part of what variables take.
-absl::Status Separate(std::vector<Tensor>& fetched) {
-  for (size_t i = 1; i < fetched.size(); ++i) {
+// Gives each fetch memory of its own: whoever has them may write into one. What is fed, and what a
+// scope holds, may be what an earlier run gave. The copies are the caller's, and no part of what
+// variables take.
+absl::Status Separate(absl::Span<const Tensor> feeds, const Parameters& parameters,
+                      std::vector<Tensor>& fetched) {
+  for (size_t i = 0; i < fetched.size(); ++i) {
     const BufferRef& buffer = fetched[i].buffer();
     if (!buffer || buffer.unique()) [[likely]]
       continue;
     const auto shares = [&](const Tensor& other) { return other.buffer().get() == buffer.get(); };
-    if (std::none_of(fetched.begin(), fetched.begin() + i, shares)) continue;
+    const auto before = absl::MakeConstSpan(fetched).first(i);
+    if (absl::c_none_of(before, shares) && absl::c_none_of(feeds, shares) &&
+        !parameters.LieIn(*buffer.get())) {
+      continue;
+    }
     INTERP_ASSIGN_OR_RETURN(fetched[i], fetched[i].Clone(SystemAllocator()));
   }
   return absl::OkStatus();
@@ -389,7 +395,7 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Impl::RunClaimed(
   if (options.observer != nullptr) options.observer->OnRunEnd(SteadyNowNs());
   DropFeeds();
   std::vector<Tensor> fetched = TakeFetches();
-  if (status.ok()) status = Separate(fetched);
+  if (status.ok()) status = Separate(feeds, *parameters_, fetched);
   if (!status.ok()) {
     main_->DropAll();
     if (buffers_ != nullptr) buffers_->Flush();

@@ -128,6 +128,13 @@ bool Parameters::AreThose(absl::Span<const NamedTensor> tensors) const {
   });
 }
 
+bool Parameters::LieIn(const Buffer& buffer) const {
+  const auto lies_there = [&buffer](const Home& home) {
+    return home.variable->tensor.buffer().get() == &buffer;
+  };
+  return absl::c_any_of(constant_homes_, lies_there) || absl::c_any_of(written_homes_, lies_there);
+}
+
 bool Parameters::IsHome(const Home& home) {
   const Tensor& tensor = home.variable->tensor;
   if (!tensor.has_memory()) return true;

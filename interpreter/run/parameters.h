@@ -33,6 +33,8 @@ class Parameters {
   // Whether the constants are these tensors themselves, sorted by name, and nobody has changed
   // them.
   bool AreThose(absl::Span<const NamedTensor> tensors) const;
+  // Whether one of them, constant or written, lies in this memory.
+  bool LieIn(const Buffer& buffer) const;
   // Brings them to the places where the plan wants them, and into memory of their own what a file
   // has unaligned and kernels read more than once. `devices` is null for plans without. After
   // a failure all constants count as changed.

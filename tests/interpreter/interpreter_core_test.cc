@@ -354,6 +354,33 @@ TEST(InterpreterCoreTest, FetchesShareNoMemory) {
   EXPECT_EQ(Values<int64_t>((*fetched)[1]), values);
 }
 
+// Also where those are what an earlier run gave, in memory of the core.
+TEST(InterpreterCoreTest, FetchesShareNoMemoryWithFeedsAndParameters) {
+  auto scope = std::make_shared<Scope>();
+  Tensor& w = scope->FindOrCreate("w")->tensor;
+  w = X();
+  const auto core = MakeCore(ProgramBuilder(DType::kInt64)
+                                 .Feed("x", {2, 4})
+                                 .Param("w", {2, 4})
+                                 .Call("mix", {"x", "w"}, "y")
+                                 .Fetch("y")
+                                 .Fetch("x")
+                                 .Fetch("w")
+                                 .Build(),
+                             scope);
+  absl::StatusOr<std::vector<Tensor>> first = core->Run({X()});
+  ASSERT_THAT(first, IsOk());
+  const Tensor x = std::move((*first)[0]);
+  w = std::move((*first)[1]);
+  const std::vector<int64_t> fed = Values<int64_t>(x);
+  const std::vector<int64_t> parameter = Values<int64_t>(w);
+  absl::StatusOr<std::vector<Tensor>> fetched = core->Run({x});
+  ASSERT_THAT(fetched, IsOk());
+  for (Tensor& tensor : *fetched) tensor.mutable_data<int64_t>()[0] += 1;
+  EXPECT_EQ(Values<int64_t>(x), fed);
+  EXPECT_EQ(Values<int64_t>(w), parameter);
+}
+
 TEST(InterpreterCoreTest, EveryByteButZeroIsFedAsTrue) {
   const auto core = MakeCore(
       ProgramBuilder(DType::kBool).Feed("x", {4}).Call("assign", {"x"}, "y").Fetch("y").Build());
