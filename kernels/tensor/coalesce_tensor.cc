@@ -6,6 +6,7 @@
 // (passes/coalesced_tensors.h).
 #include <cstring>
 
+#include "absl/algorithm/container.h"
 #include "core/op_def.h"
 #include "kernels/util/scalar_bytes.h"
 #include "kernels/util/strided_copy.h"
@@ -42,6 +43,11 @@ int64_t SpanOf(const Tensor& tensor, int64_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment / width;
 }
 
+absl::Status CheckAllThere(absl::Span<const Tensor* const> tensors) {
+  if (!absl::c_linear_search(tensors, nullptr)) return absl::OkStatus();
+  return InvalidArgument("a tensor is missing");
+}
+
 absl::Status InferCoalesce(InferContext& ctx) {
   const auto inputs = ctx.inputs(kInput);
   const auto outputs = ctx.outputs(kOutput);
@@ -50,9 +56,9 @@ absl::Status InferCoalesce(InferContext& ctx) {
                            " arguments, expected as many as 'Input', ", inputs.size());
   }
   int64_t total = 0;
+  INTERP_RETURN_IF_ERROR(CheckAllThere(inputs));
+  INTERP_RETURN_IF_ERROR(CheckAllThere(outputs));
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i] == nullptr || outputs[i] == nullptr)
-      return InvalidArgument("a tensor is missing");
     outputs[i]->shape = inputs[i]->shape;
     total += SpanOf(*inputs[i], ctx.attrs<CoalesceAttrs>().alignment);
   }
@@ -94,9 +100,7 @@ struct AlignmentAttrs {
 
 int64_t SpanOfAll(absl::Span<const Tensor* const> tensors, int64_t alignment) {
   int64_t total = 0;
-  for (const Tensor* const tensor : tensors) {
-    total += tensor == nullptr ? 0 : SpanOf(*tensor, alignment);
-  }
+  for (const Tensor* const tensor : tensors) total += SpanOf(*tensor, alignment);
   return total;
 }
 
@@ -105,6 +109,7 @@ constexpr int kLike = 1;
 constexpr int kOut = 0;
 
 absl::Status InferJoin(InferContext& ctx) {
+  INTERP_RETURN_IF_ERROR(CheckAllThere(ctx.inputs(kX)));
   ctx.SetShape(kOut, Shape{SpanOfAll(ctx.inputs(kX), ctx.attrs<AlignmentAttrs>().alignment)});
   return absl::OkStatus();
 }
@@ -126,6 +131,8 @@ absl::Status JoinCoalesced(KernelContext& ctx) {
 absl::Status InferSplit(InferContext& ctx) {
   const auto like = ctx.inputs(kLike);
   const auto outputs = ctx.outputs(kOut);
+  INTERP_RETURN_IF_ERROR(CheckAllThere(like));
+  INTERP_RETURN_IF_ERROR(CheckAllThere(outputs));
   const int64_t expected = SpanOfAll(like, ctx.attrs<AlignmentAttrs>().alignment);
   if (like.size() != outputs.size() || ctx.input(kX).numel() != expected) {
     return InvalidArgument("'X' has ", ctx.input(kX).numel(), " elements, expected the ", expected,

@@ -58,6 +58,19 @@ absl::StatusOr<std::vector<Tensor>> RunOnTwo(const std::string& ops,
   return core->Run({Tensor::Of<float>({2}, {1, 2}), Tensor::Of<float>({3}, {3, 4, 5})});
 }
 
+TEST(CoalesceTensorTest, PartsThatAreNoneAreRefused) {
+  for (const std::string op :
+       {"coalesce_tensor(Input=[x, @EMPTY@]) -> (Output=[a, b], FusedOutput=f)",
+        "coalesce_tensor(Input=[x, z]) -> (Output=[a, @EMPTY@], FusedOutput=f)",
+        "join_coalesced(X=[x, @EMPTY@]) -> (Out=f)",
+        "split_coalesced(X=x, Like=[x, @EMPTY@]) -> (Out=[f, a]) {use_align=false}",
+        "split_coalesced(X=x, Like=[x, z]) -> (Out=[f, @EMPTY@]) {use_align=false}"}) {
+    EXPECT_THAT(RunOnTwo(absl::StrCat("  ", op, "\n"), {"f"}),
+                FailsWith(absl::StatusCode::kInvalidArgument, "a tensor is missing"))
+        << op;
+  }
+}
+
 TEST(CoalesceTensorTest, APartThatIsJoinedAnewLeavesTheOlderWholeItsValues) {
   for (const std::string copy : {"true", "false"}) {
     const std::string attrs = "{use_align=false, copy_data=" + copy + "}\n";
