@@ -145,7 +145,7 @@ class Rewriter {
 
   void DeclareWeight() {
     result_.weight = std::string(kWeightName);
-    weight_ = Declare(result_.weight, DType::kFloat32, {1});
+    weight_ = Declare(result_.weight, DType::kFloat64, {1});
     result_.program.blocks[0].vars.back().need_check_feed = true;
   }
 

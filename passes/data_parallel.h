@@ -20,7 +20,7 @@ struct DataParallelOptions {
 
 struct DataParallelProgram {
   Program program;
-  // To be fed besides the data: float32[1], the samples of this rank's share divided by those of
+  // To be fed besides the data: float64[1], the samples of this rank's share divided by those of
   // the batch.
   std::string weight;
   // The variables whose value at the end of a step is the same on all ranks.

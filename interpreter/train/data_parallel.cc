@@ -135,7 +135,7 @@ absl::StatusOr<std::vector<Tensor>> DataParallel::MyShare(absl::Span<const Tenso
   const auto rank = static_cast<size_t>(ring_->rank());
   // The first share has one sample then.
   std::vector<Tensor> mine = std::move(shares[rank < shares.size() ? rank : 0].feeds);
-  mine.push_back(Tensor::Of<float>({1}, {static_cast<float>(weights_[rank])}));
+  mine.push_back(Tensor::Of<double>({1}, {weights_[rank]}));
   return mine;
 }
 

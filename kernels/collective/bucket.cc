@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/collective/ring.h"
+#include "kernels/util/arithmetic.h"
 #include "kernels/util/parallel_for.h"
 #include "kernels/util/rows.h"
 
@@ -22,30 +23,38 @@ constexpr int kWeight = 1;
 constexpr int kBucketIn = 1;
 constexpr int kOut = 0;
 
-int64_t NumElements(absl::Span<const Tensor* const> tensors) {
+absl::StatusOr<int64_t> NumElements(absl::Span<const Tensor* const> tensors) {
   int64_t count = 0;
-  for (const Tensor* const tensor : tensors) count += tensor == nullptr ? 0 : tensor->numel();
+  for (const Tensor* const tensor : tensors) {
+    if (tensor == nullptr) return InvalidArgument("'X' has an argument that is none");
+    count += tensor->numel();
+  }
   return count;
 }
 
 absl::Status CheckWeight(const Tensor& weight) {
-  if (weight.numel() == 1) return absl::OkStatus();
-  return InvalidArgument("'Weight' is ", DescribeType(weight), ", expected one element");
+  if (weight.numel() == 1 && weight.dtype == DType::kFloat64) return absl::OkStatus();
+  return InvalidArgument("'Weight' is ", DescribeType(weight), ", expected one float64");
 }
 
 absl::Status InferBucket(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckWeight(ctx.input(kWeight)));
-  ctx.SetShape(kOut, Shape{NumElements(ctx.inputs(kX))});
+  INTERP_ASSIGN_OR_RETURN(const int64_t count, NumElements(ctx.inputs(kX)));
+  ctx.SetShape(kOut, Shape{count});
   return absl::OkStatus();
 }
 
-// out[i] = in[i] * weight
+// out[i] = in[i] * weight, rounded once: a weight of 16 bits would make the sum of all ranks'
+// weights another number than one.
 template <typename T>
 void Scale(int num_threads, const Tensor& in, double weight, T* out) {
+  using Compute = ComputeType<T>;
   const T* const from = in.data<T>();
-  const T factor = static_cast<T>(static_cast<float>(weight));
+  const auto factor = static_cast<Compute>(weight);
   ParallelFor(num_threads, in.numel(), kElementwiseGrain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] = static_cast<T>(from[i] * factor);
+    for (int64_t i = begin; i < end; ++i) {
+      out[i] = static_cast<T>(static_cast<Compute>(from[i]) * factor);
+    }
   });
 }
 
@@ -54,7 +63,7 @@ absl::Status StartBucket(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRing(ctx, ctx.attrs<RingAttrs>()));
   Tensor& bucket = ctx.output(kOut);
   T* out = bucket.mutable_data<T>();
-  const double weight = *ctx.input(kWeight).data<float>();
+  const double weight = *ctx.input(kWeight).data<double>();
   for (const Tensor* const x : ctx.inputs(kX)) {
     Scale<T>(ctx.num_threads(), *x, weight, out);
     out += x->numel();
@@ -71,12 +80,15 @@ absl::Status StartBucket(KernelContext& ctx) {
 absl::Status InferWait(InferContext& ctx) {
   const auto inputs = ctx.inputs(kX);
   const auto outputs = ctx.outputs(kOut);
-  if (inputs.size() != outputs.size() || NumElements(inputs) != ctx.input(kBucketIn).numel()) {
+  const Tensor& bucket = ctx.input(kBucketIn);
+  INTERP_ASSIGN_OR_RETURN(const int64_t count, NumElements(inputs));
+  if (inputs.size() != outputs.size() || count != bucket.numel()) {
     return InvalidArgument("'Out' has ", outputs.size(), " arguments, 'X' has ", inputs.size(),
-                           " of ", NumElements(inputs), " elements, and 'Bucket' has ",
-                           ctx.input(kBucketIn).numel(), " elements: expected the same");
+                           " of ", count, " elements, and 'Bucket' has ", bucket.numel(),
+                           " elements: expected the same");
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
+    if (outputs[i] == nullptr) return InvalidArgument("'Out' has an argument that is none");
     outputs[i]->shape = inputs[i]->shape;
     outputs[i]->lod.clear();
   }
@@ -124,7 +136,7 @@ absl::Status AllReduceRows(KernelContext& ctx) {
   const int64_t width = RowWidth(x.tensor);
   INTERP_ASSIGN_OR_RETURN(const Workspace scaled, ctx.workspace(x.tensor.size_bytes()));
   if (own > 0) {
-    Scale<T>(ctx.num_threads(), x.tensor, *ctx.input(kWeight).data<float>(), scaled.data<T>());
+    Scale<T>(ctx.num_threads(), x.tensor, *ctx.input(kWeight).data<double>(), scaled.data<T>());
   }
   Variable out;
   out.selected_rows.emplace();

@@ -8,11 +8,10 @@
 namespace interp::cuda {
 namespace {
 
-// The weight is rounded first, as on the host.
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    ScaleAll(const ArrayBatch batch, const float* weight) {
-  const ComputeType<T> factor = ToCompute(FromCompute<T>(static_cast<ComputeType<T>>(*weight)));
+    ScaleAll(const ArrayBatch batch, const double* weight) {
+  const auto factor = static_cast<ComputeType<T>>(*weight);
   ForEachElement(batch.chunks, [&batch, factor](int array, int64_t i) {
     const ComputeType<T> value = ToCompute(static_cast<const T*>(batch.in[array])[i]);
     static_cast<T*>(batch.out[array])[i] = FromCompute<T>(value * factor);
@@ -27,7 +26,7 @@ __global__ void __launch_bounds__(kBlockThreads) CopyAll(const ArrayBatch batch)
 }
 
 template <typename T>
-absl::Status ScaleAs(absl::Span<const ArrayUpdate> arrays, const float* weight,
+absl::Status ScaleAs(absl::Span<const ArrayUpdate> arrays, const double* weight,
                      cudaStream_t stream) {
   return ForEachBatch(arrays, 1, [&](const ArrayBatch& batch, unsigned blocks) {
     return Launch(ScaleAll<T>, blocks, kBlockThreads, /*shared_bytes=*/0, stream, batch, weight);
@@ -44,7 +43,7 @@ absl::Status CopyAs(absl::Span<const ArrayUpdate> arrays, cudaStream_t stream) {
 
 }  // namespace
 
-absl::Status ScaleArrays(DType dtype, absl::Span<const ArrayUpdate> arrays, const float* weight,
+absl::Status ScaleArrays(DType dtype, absl::Span<const ArrayUpdate> arrays, const double* weight,
                          cudaStream_t stream) {
   if (dtype == DType::kFloat64) return ScaleAs<double>(arrays, weight, stream);
   return WithFloats("scaling", dtype, [&](auto type) {

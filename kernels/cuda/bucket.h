@@ -12,7 +12,7 @@ namespace interp::cuda {
 
 // out = in times *weight, rounded to `dtype`: float32, float64, float16 or bfloat16. Sizes count
 // elements. Enqueued on `stream`.
-absl::Status ScaleArrays(DType dtype, absl::Span<const ArrayUpdate> arrays, const float* weight,
+absl::Status ScaleArrays(DType dtype, absl::Span<const ArrayUpdate> arrays, const double* weight,
                          cudaStream_t stream);
 
 // out = in. Sizes count bytes.

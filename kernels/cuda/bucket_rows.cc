@@ -17,7 +17,7 @@ absl::Status StartBucket(KernelContext& ctx) {
     to += x->size_bytes();
   }
   INTERP_RETURN_IF_ERROR(
-      ScaleArrays(bucket.dtype, arrays, ctx.input(1).data<float>(), StreamOf(ctx)));
+      ScaleArrays(bucket.dtype, arrays, ctx.input(1).data<double>(), StreamOf(ctx)));
   return BetweenDevices(ctx, *ring,
                         {.kind = CommKind::kAllReduce,
                          .dtype = bucket.dtype,

@@ -47,6 +47,27 @@ TEST(CollectiveErrors, HostileAttributesAreRefused) {
               HasSubstr("'start_index' is -9223372036854775808"));
 }
 
+TEST(CollectiveErrors, BucketsOfNothingAreRefused) {
+  for (const bool waits : {false, true}) {
+    const Program program =
+        ProgramBuilder()
+            .Feed("x", {2})
+            .Feed("w", {1}, waits ? DType::kFloat32 : DType::kFloat64)
+            .Declare("y", {-1})
+            .AddOp(waits ? "c_bucket_wait" : "c_bucket_allreduce",
+                   {{"X", {"x", "@EMPTY@"}}, {waits ? "Bucket" : "Weight", {"w"}}},
+                   {{waits ? "Out" : "Bucket", {"y"}}})
+            .Fetch("y")
+            .Build();
+    const auto core = InterpreterCore::Create(program, {}, {}, nullptr);
+    ASSERT_TRUE(core.ok()) << core.status();
+    const Tensor weight = waits ? Tensor::Of<float>({1}, {1}) : Tensor::Of<double>({1}, {1});
+    EXPECT_THAT(
+        std::string((*core)->Run({Tensor::Of<float>({2}, {1, 2}), weight}).status().message()),
+        HasSubstr("'X' has an argument that is none"));
+  }
+}
+
 // Clones that run at once could meet each other's collectives.
 TEST(CollectiveErrors, ClonesOfSeveralRanksDoNotRun) {
   const auto statuses = OnAllRanks({.size = 2}, {}, [&](const auto& rings, ThreadRanks&) {

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "core/program_parse.h"
@@ -324,14 +326,15 @@ TEST(DataParallelOfKernelsTest, BucketsStartInTheLastMicroBatch) {
             "c_bucket_allreduce c_bucket_allreduce c_bucket_wait c_bucket_wait c_bucket_wait ");
 }
 
-// 1/4 of [1, 2] and 3/4 of [4, 8], from a bucket with another value in front.
+// The sum over two ranks of [unit, 2 unit] times a weight, from a bucket with another value in
+// front; of rank 0 and of rank 1.
 template <typename T>
-void ExpectWeightedSum() {
+void ExpectWeightedSum(std::array<float, 2> units, std::array<double, 2> weights, T expected) {
   const std::string dtype(Name(DTypeOf<T>));
   const std::string text = absl::StrReplaceAll(R"(block 0
   var a DTYPE[1] check_feed
   var x DTYPE[2] check_feed
-  var w float32[1] check_feed
+  var w float64[1] check_feed
   var bucket DTYPE[-1]
   var b DTYPE[1]
   var y DTYPE[2]
@@ -345,23 +348,34 @@ void ExpectWeightedSum() {
         INTERP_ASSIGN_OR_RETURN(const auto core,
                                 InterpreterCore::Create(std::move(program), {"a", "x", "w"}, {"y"},
                                                         nullptr, {.rings = rings}));
-        const bool first = rings->rank() == 0;
-        const float unit = first ? 1 : 4;
+        const float unit = units[rings->rank()];
         INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> fetched,
                                 core->Run({VectorOf<T>({T(9)}), VectorOf<T>({T(unit), T(2 * unit)}),
-                                           VectorOf<float>({first ? 0.25F : 0.75F})}));
-        EXPECT_EQ(static_cast<float>(fetched[0].data<T>()[0]), 3.25F) << dtype;
-        EXPECT_EQ(static_cast<float>(fetched[0].data<T>()[1]), 6.5F) << dtype;
+                                           VectorOf<double>({weights[rings->rank()]})}));
+        EXPECT_EQ(fetched[0].data<T>()[0], expected) << dtype;
+        EXPECT_EQ(fetched[0].data<T>()[1], T(2) * expected) << dtype;
         return absl::OkStatus();
       });
   for (const absl::Status& status : statuses) EXPECT_THAT(status, IsOk());
 }
 
 TEST(DataParallelOfKernelsTest, AddsUpBucketsOfAllFloats) {
-  ExpectWeightedSum<float>();
-  ExpectWeightedSum<double>();
-  ExpectWeightedSum<float16>();
-  ExpectWeightedSum<bfloat16>();
+  constexpr std::array<float, 2> kUnits = {1, 4};
+  constexpr std::array<double, 2> kWeights = {0.25, 0.75};
+  ExpectWeightedSum(kUnits, kWeights, 3.25F);
+  ExpectWeightedSum(kUnits, kWeights, 3.25);
+  ExpectWeightedSum(kUnits, kWeights, float16(3.25F));
+  ExpectWeightedSum(kUnits, kWeights, bfloat16(3.25F));
+}
+
+// A third as 16 bits is 0.1 % off, as float32 1e-8.
+TEST(DataParallelOfKernelsTest, RoundsWeightedGradientsOnce) {
+  constexpr std::array<float, 2> kUnits = {5, 0};
+  constexpr std::array<double, 2> kWeights = {1.0 / 3, 2.0 / 3};
+  ExpectWeightedSum(kUnits, kWeights, 5 * (1.0F / 3));
+  ExpectWeightedSum(kUnits, kWeights, 5 * (1.0 / 3));
+  ExpectWeightedSum(kUnits, kWeights, float16(5.0F / 3));
+  ExpectWeightedSum(kUnits, kWeights, bfloat16(5.0F / 3));
 }
 
 TEST(DataParallelOfKernelsTest, StartsBucketsWhileTheBackwardPartGoesOn) {
