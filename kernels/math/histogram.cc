@@ -1,8 +1,10 @@
 // histogram: Out = how many elements of X lie in each of `bins` equal parts of [min, max], those of
-// X where both are 0. What lies outside does not count.
-// bincount: Out[i] = how often i is in X, or the sum of the Weights there.
+// X where both are 0. What lies outside does not count. Which part an element on an edge is in is
+// found in float32 for float32, as Paddle does. bincount: Out[i] = how often i is in X, or the sum
+// of the Weights there.
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "core/op_def.h"
 #include "kernels/util/shape_args.h"
@@ -56,18 +58,19 @@ absl::Status Histogram(KernelContext& ctx) {
   if (!std::isfinite(static_cast<double>(low)) || !std::isfinite(static_cast<double>(high))) {
     return InvalidArgument("'X' reaches from ", low, " to ", high, ", expected finite numbers");
   }
-  double first = static_cast<double>(low);
-  double last = static_cast<double>(high);
+  using C = std::conditional_t<std::is_same_v<T, float>, float, double>;
+  C first = static_cast<C>(low);
+  C last = static_cast<C>(high);
   if (first == last) {
     first -= 1;
     last += 1;
   }
   for (int64_t i = 0; i < count; ++i) {
-    const double value = static_cast<double>(x[i]);
+    const C value = static_cast<C>(x[i]);
     if (!(value >= first && value <= last)) continue;
-    const double part = (value - first) * static_cast<double>(attrs.bins) / (last - first);
+    const C part = (value - first) * static_cast<C>(attrs.bins) / (last - first);
     // False also for what a product of huge numbers gives, infinity and NaN.
-    const bool inner = part < static_cast<double>(attrs.bins);
+    const bool inner = part < static_cast<C>(attrs.bins);
     ++out[inner ? static_cast<int64_t>(part) : attrs.bins - 1];
   }
   return absl::OkStatus();

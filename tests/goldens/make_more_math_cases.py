@@ -249,6 +249,10 @@ def _histogram(r, op):
         yield Case(f"range_{dtype}", {"X": numbers(r, (4, 6), dtype, -5, 5)}, "Out", {"bins": 4, "min": -3, "max": 3})
         yield Case(f"own_range_{dtype}", {"X": numbers(r, (4, 6), dtype, -5, 5)}, "Out", {"bins": 7, "min": 0, "max": 0})
     yield Case("all_equal", {"X": f32(2, 2, 2)}, "Out", {"bins": 5, "min": 0, "max": 0})
+    for dtype in NUMBERS:
+        for bins, low, high in ((10, 0, 6), (21, -3, 4), (7, 0, 0)):
+            x = np.linspace(low, high or 7, bins + 1).astype(dtype)
+            yield Case(f"edges_{bins}_{dtype}", {"X": x}, "Out", {"bins": bins, "min": low, "max": high})
 
 
 # ----------------------------------------------------------------------------
