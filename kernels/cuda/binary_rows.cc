@@ -13,7 +13,11 @@ absl::Status Pairwise(KernelContext& ctx) {
   Tensor& out = ctx.output(binary::kOut);
   if (out.numel() == 0) return absl::OkStatus();
   const BinaryOperandDims dims(ctx);
-  const ElementwiseStep step = {.op = kOp, .operand = 1};
+  // As on the host the operand of more dimensions comes first, which counts for a NaN.
+  constexpr bool kExtreme = kOp == ElementwiseOp::kMax || kOp == ElementwiseOp::kMin;
+  const bool swapped =
+      kExtreme && ctx.input(binary::kX).shape.rank() < ctx.input(binary::kY).shape.rank();
+  const ElementwiseStep step = {.op = kOp, .operand = 1, .swapped = swapped};
   return Elementwise(out.dtype, {step}, dims.operands(), dims.out_dims(), out.mutable_raw_data(),
                      StreamOf(ctx));
 }

@@ -31,7 +31,7 @@ struct Mul {
   }
 };
 
-// A NaN in Y is the result, one in X is not: Paddle's choice.
+// A NaN in Y is the result, one in X is not: Paddle's choice. Extreme says which operand is Y.
 struct Max {
   template <typename T>
   T operator()(T a, T b) const {
@@ -72,6 +72,21 @@ struct Pow {
   }
 };
 
+template <typename Op>
+struct Swapped {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return Op()(b, a);
+  }
+};
+
+// Paddle gives its function the operand of more dimensions first, which counts for a NaN.
+template <typename Op, typename T>
+absl::Status Extreme(KernelContext& ctx) {
+  const bool swaps = ctx.input(binary::kX).shape.rank() < ctx.input(binary::kY).shape.rank();
+  return swaps ? Binary<Swapped<Op>, T>(ctx) : Binary<Op, T>(ctx);
+}
+
 // Selected rows times a number.
 template <typename T>
 absl::Status ScaleRows(KernelContext& ctx) {
@@ -103,6 +118,11 @@ OpDef NumberDef(absl::string_view type) {
   return ArithmeticDef(type,
                        BinaryKernels<Op, float, double, float16, bfloat16, int32_t, int64_t>(),
                        BinaryGradient());
+}
+
+template <typename Op, typename... Ts>
+OpDef ExtremeDef(absl::string_view type) {
+  return ArithmeticDef(type, {{DTypeOf<Ts>, Extreme<Op, Ts>}...}, BinaryGradient());
 }
 
 OpDef PowDef() {
@@ -142,8 +162,10 @@ INTERP_REGISTER_OP(ArithmeticDef("grad_add", BinaryKernels<Add, float, double, i
 INTERP_REGISTER_OP(AnyNumberDef<Sub>("elementwise_sub"));
 INTERP_REGISTER_OP((MulDef<float, double, float16, bfloat16, int32_t, int64_t, int16_t, int8_t,
                            uint8_t, bool, std::complex<float>, std::complex<double>>()));
-INTERP_REGISTER_OP(NumberDef<Max>("elementwise_max"));
-INTERP_REGISTER_OP(NumberDef<Min>("elementwise_min"));
+INTERP_REGISTER_OP(
+    (ExtremeDef<Max, float, double, float16, bfloat16, int32_t, int64_t>("elementwise_max")));
+INTERP_REGISTER_OP(
+    (ExtremeDef<Min, float, double, float16, bfloat16, int32_t, int64_t>("elementwise_min")));
 INTERP_REGISTER_OP(NumberDef<FMax>("elementwise_fmax"));
 INTERP_REGISTER_OP(NumberDef<FMin>("elementwise_fmin"));
 INTERP_REGISTER_OP(PowDef());

@@ -116,6 +116,14 @@ def _fmax(r, op):
 @cases("elementwise_max", "elementwise_min")
 def _max_nan(r, op):
     yield Case("nan", {"X": f32(NAN, 1, NAN, INF, -INF), "Y": f32(1, NAN, NAN, 1, 1)}, "Out")
+    # Paddle takes an X of fewer dimensions for the second operand.
+    for dtype in ("float32", "float64"):
+        row, table = f32(NAN, 1, NAN, 2).astype(dtype), f32([1, NAN, NAN, 2], [NAN, 3, 0, NAN]).astype(dtype)
+        yield Case(f"nan_row_first_{dtype}", {"X": row, "Y": table}, "Out")
+        yield Case(f"nan_row_last_{dtype}", {"X": table, "Y": row}, "Out")
+        yield Case(f"nan_one_row_{dtype}", {"X": row[None], "Y": table}, "Out")
+        yield Case(f"nan_number_first_{dtype}", {"X": np.array(NAN, dtype), "Y": table}, "Out")
+        yield Case(f"nan_column_first_{dtype}", {"X": row[:2], "Y": table}, "Out", {"axis": 0})
 
 
 @cases("elementwise_mod", "elementwise_floordiv")
