@@ -1,6 +1,7 @@
-// A convolution with an activation that rows of our own take less time for than a post-op of oneDNN
-// (PaysAsPostOp). The image is made in bands of rows, and each is activated while it lies in the L2
-// cache. Bands of bfloat16 are made as float32 first, so that results are rounded once.
+// A convolution with an activation that rows of our own take less time for than a post-op of
+// oneDNN, or that keeps NaN in them alone (PaysAsPostOp). The image is made in bands of rows, and
+// each is activated while it lies in the L2 cache. Bands of bfloat16 are made as float32 first, so
+// that results are rounded once.
 #pragma once
 
 #include <memory>

@@ -107,6 +107,7 @@ absl::StatusOr<std::unique_ptr<OnednnConv>> OnednnConv::Make(const ConvProblem& 
     return Unimplemented("activations that are no post-ops are computed in float32");
   }
   const bool late = !IsPostOp(epilogue.activation) ||
+                    (wide && !KeepsNanAsPostOp(epilogue.activation)) ||
                     (wide && IsCached(problem) && !PaysAsPostOp(epilogue.activation));
   auto conv = std::make_unique<OnednnConv>();
   conv->dtype_ = dtype;

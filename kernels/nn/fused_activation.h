@@ -46,7 +46,9 @@ FusedActivation ReadActivation(AttrReader& reader, absl::string_view name_attr);
 
 // True when oneDNN can apply the activation after a primitive.
 bool IsPostOp(const FusedActivation& activation);
-// True when a post-op takes no longer than ApplyActivation on memory in the cache.
+// True when a post-op keeps NaN as ApplyActivation does: oneDNN's clip makes a number of it.
+bool KeepsNanAsPostOp(const FusedActivation& activation);
+// True when a post-op keeps NaN and takes no longer than ApplyActivation on memory in the cache.
 bool PaysAsPostOp(const FusedActivation& activation);
 // Adds the activation to `ops`, and that its result is multiplied by `scale`.
 // REQUIRES: IsPostOp(activation). May throw.

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/program_parse.h"
 #include "interpreter/interpreter_core.h"
@@ -23,7 +26,7 @@ struct AffineCase {
 std::string TextOfAffine(const AffineCase& test) {
   const std::string conv = test.filter[1] == 1 ? "depthwise_conv2d" : "conv2d";
   return absl::StrCat(
-      "block 0\n  var x float32[1,32,40,40]\n  var w float32[32,", test.filter[1], ",",
+      "block 0\n  var x float32[1,32,-1,-1]\n  var w float32[32,", test.filter[1], ",",
       test.filter[2], ",", test.filter[3],
       "] param\n  var p float32[1] param\n  var q float32[1] param\n  var r float32[1] param\n"
       "  var t float32[1] param\n  var c float32[1,32,-1,-1]\n  ",
@@ -33,7 +36,7 @@ std::string TextOfAffine(const AffineCase& test) {
       "\n  elementwise_mul(X=h, Y=r) -> (Out=i)\n  elementwise_add(X=i, Y=t) -> (Out=y)\n");
 }
 
-std::vector<float> RunAffine(const AffineCase& test, bool fused) {
+std::vector<float> RunAffine(const AffineCase& test, const Tensor& x, bool fused) {
   const absl::StatusOr<Program> program = ParseProgram(TextOfAffine(test));
   EXPECT_THAT(program, IsOk());
   auto scope = std::make_shared<Scope>();
@@ -49,7 +52,7 @@ std::vector<float> RunAffine(const AffineCase& test, bool fused) {
   EXPECT_THAT(core, IsOk());
   if (!core.ok()) return {};
   size_t sums = 0;
-  const auto results = (*core)->Run({Numbers({1, 32, 40, 40}, 1)});
+  const auto results = (*core)->Run({x});
   EXPECT_THAT(results, IsOk());
   if (!results.ok()) return {};
   for (const Instruction& instruction : (*core)->plan().instructions) {
@@ -62,10 +65,28 @@ std::vector<float> RunAffine(const AffineCase& test, bool fused) {
 class ConvAffineTest : public ::testing::TestWithParam<AffineCase> {};
 
 TEST_P(ConvAffineTest, GivesWhatTheOpsGive) {
-  const std::vector<float> expected = RunAffine(GetParam(), /*fused=*/false);
-  const std::vector<float> actual = RunAffine(GetParam(), /*fused=*/true);
+  const Tensor x = Numbers({1, 32, 40, 40}, 1);
+  const std::vector<float> expected = RunAffine(GetParam(), x, /*fused=*/false);
+  const std::vector<float> actual = RunAffine(GetParam(), x, /*fused=*/true);
   ASSERT_EQ(actual.size(), expected.size());
   for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 2e-4) << i;
+}
+
+// An image that stays in the cache and one that does not: they are activated in ways of their own.
+TEST_P(ConvAffineTest, HasNanWhereTheOpsHaveIt) {
+  for (const int64_t side : {40, 120}) {
+    Tensor x = Numbers({1, 32, side, side}, 1);
+    x.mutable_data<float>()[x.numel() / 2] = std::numeric_limits<float>::quiet_NaN();
+    const std::vector<float> expected = RunAffine(GetParam(), x, /*fused=*/false);
+    const std::vector<float> actual = RunAffine(GetParam(), x, /*fused=*/true);
+    ASSERT_EQ(actual.size(), expected.size());
+    for (size_t i = 0; i < actual.size(); ++i) {
+      // Winograd's tiles spread it.
+      const bool spreads = absl::StartsWith(GetParam().name, "Winograd");
+      if (spreads && std::isnan(actual[i])) continue;
+      ASSERT_EQ(std::isnan(actual[i]), std::isnan(expected[i])) << i << " of side " << side;
+    }
+  }
 }
 
 std::vector<AffineCase> AffineCases() {

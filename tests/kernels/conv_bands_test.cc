@@ -202,7 +202,7 @@ nn::ConvProblem BandProblem(int64_t height, int64_t padding) {
           .window = {.rank = 2, .axes = {rows, columns}}};
 }
 
-TEST(ConvBandsOfOne, AreForLargeImagesAndSlowPostOps) {
+TEST(ConvBandsOfOne, AreForLargeImagesAndPoorPostOps) {
   const nn::ConvEpilogue swish = {.activation = {nn::ActivationKind::kSwish, 1}};
   const nn::ConvEpilogue relu = {.activation = {nn::ActivationKind::kRelu}};
   nn::ConvEpilogue added = swish;
@@ -213,6 +213,9 @@ TEST(ConvBandsOfOne, AreForLargeImagesAndSlowPostOps) {
   EXPECT_EQ(pays(64, swish, DType::kFloat32), LogisticRowsAreFast());
   EXPECT_FALSE(pays(63, swish, DType::kFloat32));
   EXPECT_FALSE(pays(64, relu, DType::kFloat32));
+  // A post-op would lose NaN.
+  const nn::ConvEpilogue relu6 = {.activation = {nn::ActivationKind::kRelu6, 6}};
+  EXPECT_TRUE(pays(64, relu6, DType::kFloat32));
   EXPECT_EQ(pays(1, swish, DType::kBFloat16), LogisticRowsAreFast());
   EXPECT_FALSE(pays(64, added, DType::kBFloat16));
   // Rows for all threads.
