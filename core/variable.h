@@ -30,8 +30,8 @@ struct RowIndex {
 
 struct Variable;
 
-// What one activation of a block leaves for its gradient: values moved out of the frame, in the
-// order of Plan::saved.
+// What an activation leaves for its gradient: values, in the order of Plan::saved, then, for each
+// entry of the gradient's block, the type of what it is the gradient of, where that is known.
 struct StepRecord {
   std::vector<Variable> values;
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "core/gradient.h"
 #include "interpreter/compile/random_ops.h"
 #include "interpreter/run/constant_copies.h"
 #include "interpreter/run/prepare_kernels.h"
@@ -14,6 +15,18 @@ namespace {
 
 bool SameMetadata(const Tensor& a, const Tensor& b) {
   return a.shape == b.shape && a.dtype == b.dtype && a.layout == b.layout && a.lod == b.lod;
+}
+
+void CopyType(const Tensor& from, Tensor& to) {
+  to.shape = from.shape;
+  to.dtype = from.dtype;
+  to.lod = from.lod;
+}
+
+void CopyType(const Variable& from, Variable& to) {
+  CopyType(from.tensor, to.tensor);
+  to.array.resize(from.array.size());
+  for (size_t i = 0; i < from.array.size(); ++i) CopyType(from.array[i], to.array[i]);
 }
 
 }  // namespace
@@ -70,6 +83,21 @@ void Frame::BindWithin(InstrId id) {
   }
   for (const VarId id : plan_.results) results_.push_back(variables_[id]);
   for (const VarId id : plan_.inherited) Watch(id, /*written=*/true);
+  FindTyped();
+}
+
+// What every activation finds and replaces has another shape in each.
+void Frame::FindTyped() {
+  if (plan_.gradient_block < 0) return;
+  const Plan& gradient = compiled_.plans[plan_.gradient_block];
+  typed_.resize(gradient.entries.size(), nullptr);
+  for (const Capture& capture : plan_.captures) {
+    if (!capture.written) continue;
+    const std::string name = GradientName(plan_.vars[capture.var].name);
+    for (size_t e = 0; e < typed_.size(); ++e) {
+      if (gradient.vars[gradient.entries[e]].name == name) typed_[e] = variables_[capture.var];
+    }
+  }
 }
 
 // Variables that are nobody else's lie in this frame.
@@ -280,6 +308,10 @@ absl::Status Frame::RunAndSave(StepRecord& record) {
     const SavedVar& saved = plan_.saved[i];
     if (!saved.at_start) Save(*variables_[saved.var], record.values[i]);
   }
+  for (const Variable* variable : typed_) {
+    Variable& type = record.values.emplace_back();
+    if (variable != nullptr) CopyType(*variable, type);
+  }
   return absl::OkStatus();
 }
 
@@ -307,8 +339,9 @@ void Frame::Save(Variable& variable, Variable& value) const {
 }
 
 absl::Status Frame::RunOn(StepRecord& record) {
-  if (record.values.size() != plan_.inherited.size()) {
-    return InvalidArgument("block ", plan_.block, " takes ", plan_.inherited.size(),
+  const size_t expected = plan_.inherited.size() + plan_.entries.size();
+  if (record.values.size() != expected) {
+    return InvalidArgument("block ", plan_.block, " takes ", expected,
                            " values of its forward block, there are ", record.values.size());
   }
   return Activate(&record);

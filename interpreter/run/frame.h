@@ -111,6 +111,7 @@ class Frame final : public BlockRunner {
   void BindWithin(InstrId id);
   void BindOwn();
   void FindMaybeWritten();
+  void FindTyped();
   void Watch(VarId var, bool written);
   absl::Status MakeChildren();
   absl::Status MakeParts();
@@ -143,6 +144,9 @@ class Frame final : public BlockRunner {
   // those blocks may leave them alone.
   std::vector<Tensor*> maybe_written_;
   std::vector<Watched> watched_;
+  // By entry of the gradient's block: what is captured and written here and has that gradient, else
+  // null.
+  std::vector<const Variable*> typed_;
   std::vector<Tensor> held_;  // with devices: values of the outer block that a step began with
   bool shapes_known_ =
       false;               // the last activation succeeded, so static shapes are in the variables

@@ -113,11 +113,13 @@ class Trips {
 
   absl::Status Run(std::vector<StepRecord>& steps) {
     for (size_t e = 0; e < given_.size(); ++e) INTERP_RETURN_IF_ERROR(Give(e));
-    while (!steps.empty()) {
+    for (bool last = true; !steps.empty(); last = false) {
+      for (size_t e = 0; !last && e < given_.size(); ++e) {
+        INTERP_RETURN_IF_ERROR(GiveAgain(e, TypeIn(steps.back(), e)));
+      }
       INTERP_RETURN_IF_ERROR(block_.RunOn(steps.back()));
       steps.pop_back();
       for (size_t r = 0; r < wanted_.size(); ++r) INTERP_RETURN_IF_ERROR(Take(r));
-      for (size_t e = 0; e < given_.size(); ++e) INTERP_RETURN_IF_ERROR(GiveAgain(e));
     }
     for (size_t r = 0; r < wanted_.size(); ++r) INTERP_RETURN_IF_ERROR(Finish(r));
     return absl::OkStatus();
@@ -128,8 +130,7 @@ class Trips {
     const Variable* outside = nullptr;
     const Variable* like = nullptr;  // what it is the gradient of; null: not known
     bool carried = false;
-    bool of_last_trip = false;  // which has had it
-    Variable value = {};        // as the next trip starts with it
+    Variable value = {};  // as the next trip starts with it
   };
   struct Wanted {
     const Variable* x = nullptr;
@@ -155,14 +156,18 @@ class Trips {
     return absl::OkStatus();
   }
 
-  // Before another trip.
-  absl::Status GiveAgain(size_t e) {
+  // The types of what entries are gradients of lie behind the values that the trip left.
+  const Variable& TypeIn(const StepRecord& step, size_t entry) const {
+    return step.values[step.values.size() - block_.num_entries() + entry];
+  }
+
+  // Before another trip, which made the result of that type: it may differ from trip to trip.
+  absl::Status GiveAgain(size_t e, const Variable& type) {
     Given& given = given_[e];
     if (given.carried) return absl::OkStatus();
-    if (given.like != nullptr && !given.of_last_trip) {
-      given.of_last_trip = true;
+    if (given.like != nullptr) {
       given.value.DropValue();
-      INTERP_RETURN_IF_ERROR(FillZerosLike(ctx_, *given.like, given.value));
+      INTERP_RETURN_IF_ERROR(FillZerosLike(ctx_, type, given.value));
     }
     ShareValue(given.value, block_.entry(e));
     return absl::OkStatus();

@@ -195,6 +195,39 @@ TEST(WhileGradTest, ADetachedValueIsWhatEachTripFound) {
   EXPECT_THAT(Values<float>((*out)[2]), ElementsAre(1, 128));
 }
 
+// Each trip makes a longer y of w[1], of which the last one has a gradient.
+TEST(WhileGradTest, ZerosAreOfTheShapeOfTheirTrip) {
+  const Case test = {
+      "block 0\n"
+      "  var n int64[1]\n  var w float32[1]\n  var i int64[1]\n  var go bool[1]\n"
+      "  var y float32[-1]\n  var steps step_scopes\n  var og float32[-1]\n  var y@GRAD "
+      "float32[-1]\n"
+      "  var w@GRAD float32[1]\n"
+      "  fill_constant() -> (Out=i) {shape=[1], dtype=3, value=0.0}\n"
+      "  less_than(X=i, Y=n) -> (Out=go)\n"
+      "  while(X=[i, n, w], Condition=go) -> (Out=[i, y, go], StepScopes=steps)"
+      " {sub_block=block:1}\n"
+      "  while_grad(X=[i, n, w], Out=[i, y, go], StepScopes=steps, Out@GRAD=og)"
+      " -> (X@GRAD=[@EMPTY@, @EMPTY@, w@GRAD])"
+      " {sub_block=block:2, original_output_grad=[\"y@GRAD\"]}\n"
+      "block 1 parent=0\n"
+      "  var next int64[1]\n  var twos float32[-1]\n"
+      "  scale(X=i) -> (Out=next) {scale=1.0, bias=1.0}\n"
+      "  fill_constant(ShapeTensor=next) -> (Out=twos) {shape=[-1], dtype=5, value=2.0}\n"
+      "  elementwise_mul(X=twos, Y=w) -> (Out=y)\n"
+      "  assign(X=next) -> (Out=i)\n"
+      "  less_than(X=i, Y=n) -> (Out=go)\n"
+      "block 2 parent=0 forward=1\n"
+      "  var w@GRAD float32[1]\n"
+      "  elementwise_mul_grad(X=twos, Y=w, Out@GRAD=y@GRAD) -> (Y@GRAD=w@GRAD)\n",
+      {"n", "w", "og"},
+      {"y", "w@GRAD"}};
+  const auto out = RunTwice(test, {Int(3), Floats({1}, {5}), Floats({3}, {1, 2, 3})});
+  ASSERT_THAT(out, IsOk());
+  EXPECT_THAT(FloatsOf((*out)[0]), ElementsAre(10, 10, 10));
+  EXPECT_THAT(FloatsOf((*out)[1]), ElementsAre(12));
+}
+
 // Paddle wants gradients of integers that a cast in a loop reads.
 TEST(WhileGradTest, SumsOfIntegersAreMadeToo) {
   Case test = Loop("h@GRAD");
