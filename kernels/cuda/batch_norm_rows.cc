@@ -8,7 +8,6 @@ namespace interp::cuda {
 namespace {
 
 using nn::BatchNormAttrs;
-using nn::DataOrNull;
 
 ChannelShape ShapeOf(const Tensor& x, bool channels_last) {
   const nn::ImageView view = nn::ViewImage(x, channels_last);

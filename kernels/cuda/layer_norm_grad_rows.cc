@@ -7,8 +7,6 @@
 namespace interp::cuda {
 namespace {
 
-using nn::DataOrNull;
-
 absl::Status Row(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<nn::LayerNormAttrs>();
   const Tensor& x = ctx.input(0);

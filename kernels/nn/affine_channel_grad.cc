@@ -3,6 +3,8 @@
 #include "kernels/nn/affine_channel.h"
 #include "kernels/nn/channel_stats.h"
 #include "kernels/nn/norm_grad.h"
+#include "kernels/util/data_or_null.h"
+#include "kernels/util/gradient_shape.h"
 
 namespace interp::nn {
 namespace {

@@ -10,6 +10,8 @@
 #include "kernels/nn/channel_stats.h"
 #include "kernels/nn/group_norm.h"
 #include "kernels/nn/norm_grad.h"
+#include "kernels/util/data_or_null.h"
+#include "kernels/util/gradient_shape.h"
 #include "kernels/util/without_lod.h"
 
 namespace interp::nn {

@@ -176,7 +176,7 @@ absl::Status InferDirichlet(InferContext& ctx) {
     return InvalidArgument("input 'Alpha' has shape ", ToString(alpha),
                            ", expected parameters in the last dimension");
   }
-  return InferSame(ctx);
+  return InferLike<kX, kOut>(ctx);
 }
 
 // Numbers of gamma distributions, divided by their sum.

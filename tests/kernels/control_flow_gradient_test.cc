@@ -224,8 +224,8 @@ TEST(WhileGradTest, ZerosAreOfTheShapeOfTheirTrip) {
       {"y", "w@GRAD"}};
   const auto out = RunTwice(test, {Int(3), Floats({1}, {5}), Floats({3}, {1, 2, 3})});
   ASSERT_THAT(out, IsOk());
-  EXPECT_THAT(FloatsOf((*out)[0]), ElementsAre(10, 10, 10));
-  EXPECT_THAT(FloatsOf((*out)[1]), ElementsAre(12));
+  EXPECT_THAT(Values<float>((*out)[0]), ElementsAre(10, 10, 10));
+  EXPECT_THAT(Values<float>((*out)[1]), ElementsAre(12));
 }
 
 // Paddle wants gradients of integers that a cast in a loop reads.
