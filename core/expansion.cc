@@ -36,6 +36,12 @@ VarId Expansion::Input(absl::string_view slot) const {
   return ArgumentOf(op_.FindInput(slot), empty_);
 }
 
+std::vector<VarId> Expansion::Inputs(absl::string_view slot) const {
+  const Slot* const found = op_.FindInput(slot);
+  return found == nullptr ? std::vector<VarId>()
+                          : std::vector<VarId>(found->args.begin(), found->args.end());
+}
+
 VarId Expansion::Output(absl::string_view slot) const {
   return ArgumentOf(op_.FindOutput(slot), empty_);
 }
@@ -62,10 +68,19 @@ VarId Expansion::Add(absl::string_view type, std::initializer_list<Argument> inp
   return out;
 }
 
-VarId Expansion::AlsoGives(absl::string_view output) {
-  const VarId out = Temporary();
-  AddOutput(ops_.back(), output, {out});
-  return out;
+VarId Expansion::AlsoGives(absl::string_view output) { return AlsoGives(output, 1)[0]; }
+
+std::vector<VarId> Expansion::AlsoGives(absl::string_view output, int count) {
+  std::vector<VarId> values;
+  for (int i = 0; i < count; ++i) values.push_back(Temporary());
+  AddOutput(ops_.back(), output, ArgIds(values.begin(), values.end()));
+  return values;
+}
+
+void Expansion::AlsoTakes(absl::string_view slot, const std::vector<VarId>& arguments) {
+  const bool absent = std::find(arguments.begin(), arguments.end(), kAbsent) != arguments.end();
+  if (arguments.empty() || absent) return;
+  AddInput(ops_.back(), slot, ArgIds(arguments.begin(), arguments.end()));
 }
 
 void Expansion::SetAttr(absl::string_view name, AttrValue value) {

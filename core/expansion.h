@@ -38,6 +38,8 @@ class Expansion {
   VarId Input(absl::string_view slot) const;
   // The attributes of the op. An error of theirs is one of Take.
   AttrReader& attrs() { return attrs_; }
+  // All arguments of an input slot.
+  std::vector<VarId> Inputs(absl::string_view slot) const;
   // Whether the op gives an output of that slot.
   bool Wants(absl::string_view slot) const { return Output(slot) != kAbsent; }
 
@@ -47,6 +49,11 @@ class Expansion {
             absl::string_view output = "Out");
   // The value of one more output of the op that was added last. REQUIRES: there is one.
   VarId AlsoGives(absl::string_view output);
+  // Its values of one more slot that has several.
+  std::vector<VarId> AlsoGives(absl::string_view output, int count);
+  // Gives the op that was added last one more input slot; nothing without arguments, or where one
+  // is absent. REQUIRES: there is an op.
+  void AlsoTakes(absl::string_view slot, const std::vector<VarId>& arguments);
   // Sets an attribute of the op that was added last. REQUIRES: there is one.
   void SetAttr(absl::string_view name, AttrValue value);
   // The sum of those that are there.
