@@ -47,6 +47,22 @@ Op CropOp(VarId from, VarId to) {
   return slice;
 }
 
+// Paddle declares weights that it has padded without a dtype: they have that of the input.
+void DeclareWeights(const std::vector<DType>& dtypes, const Op& op, VarId weights,
+                    Program& program) {
+  const Slot* const input = op.FindInput("Input");
+  const bool known = input != nullptr && !input->args.empty();
+  const DType dtype = known ? dtypes[input->args[0]] : DType::kUndefined;
+  if (dtypes[weights] != DType::kUndefined || dtype == DType::kUndefined) return;
+  for (Block& block : program.blocks) {
+    for (Var& var : block.vars) {
+      if (var.id != weights) continue;
+      var.dtype = dtype;
+      var.dims = {-1, -1};
+    }
+  }
+}
+
 // By VarId.
 std::vector<DType> DeclaredDTypes(const Program& program) {
   std::vector<DType> dtypes(program.names.size(), DType::kUndefined);
@@ -60,6 +76,7 @@ void Crop(const std::vector<DType>& dtypes, Program& program, Block& block, int6
   std::vector<Op> ops;
   for (Op& op : block.ops) {
     if (VarId* const weights = PaddedWeights(op)) {
+      DeclareWeights(dtypes, op, *weights, program);
       const VarId cropped =
           UnusedName(program, absl::StrCat(program.NameOf(*weights), "@UNPADDED_"), next);
       block.vars.push_back({.id = cropped, .dtype = dtypes[*weights], .dims = {-1, -1}});

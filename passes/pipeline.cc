@@ -18,6 +18,7 @@
 #include "passes/fuse_depthwise.h"
 #include "passes/fuse_fc.h"
 #include "passes/fuse_shuffle.h"
+#include "passes/fused_products.h"
 #include "passes/inplace.h"
 #include "passes/insert_feed_fetch.h"
 #include "passes/int8.h"
@@ -189,6 +190,7 @@ absl::StatusOr<PipelineResult> RunPasses(Program program, const PassContext& con
                                          absl::Span<const Pass> passes,
                                          const PipelineOptions& options) {
   INTERP_ASSIGN_OR_RETURN(program, DropRetiredSlots(std::move(program), context));
+  INTERP_ASSIGN_OR_RETURN(program, SplitFusedProducts(std::move(program)));
   INTERP_ASSIGN_OR_RETURN(program, CropPaddedWeights(std::move(program), context));
   INTERP_ASSIGN_OR_RETURN(program, DeclareStepGradients(std::move(program)));
   INTERP_ASSIGN_OR_RETURN(program, KeepScales(std::move(program)));

@@ -31,6 +31,12 @@ std::optional<ElementwiseStep> StepOf(const nn::FusedActivation& activation) {
       return ElementwiseStep{.op = ElementwiseOp::kMish};
     case nn::ActivationKind::kGelu:
       return ElementwiseStep{.op = ElementwiseOp::kGelu};
+    case nn::ActivationKind::kAbs:
+      return ElementwiseStep{.op = ElementwiseOp::kAbs};
+    case nn::ActivationKind::kSqrt:
+      return ElementwiseStep{.op = ElementwiseOp::kSqrt};
+    case nn::ActivationKind::kGeluTanh:
+    case nn::ActivationKind::kClip:
     case nn::ActivationKind::kNone:
       break;
   }

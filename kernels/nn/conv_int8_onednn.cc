@@ -27,12 +27,22 @@ memory::data_type OutType(const Int8Epilogue& epilogue) {
 // oneDNN 2.6.3 takes two eltwise post-ops of one algorithm for one.
 bool EndsInClip(const FusedActivation& activation) {
   return activation.kind == ActivationKind::kRelu6 ||
-         activation.kind == ActivationKind::kHardSigmoid;
+         activation.kind == ActivationKind::kHardSigmoid ||
+         activation.kind == ActivationKind::kClip;
 }
 
 bool IsNeverNegative(const FusedActivation& activation) {
-  return EndsInClip(activation) || activation.kind == ActivationKind::kRelu ||
-         activation.kind == ActivationKind::kSigmoid;
+  switch (activation.kind) {
+    case ActivationKind::kRelu:
+    case ActivationKind::kRelu6:
+    case ActivationKind::kHardSigmoid:
+    case ActivationKind::kSigmoid:
+    case ActivationKind::kAbs:
+    case ActivationKind::kSqrt:
+      return true;
+    default:
+      return false;
+  }
 }
 
 float LowestOf(const QuantGrid& grid) {

@@ -29,6 +29,10 @@ constexpr NamedActivation kActivations[] = {
     {"mish", {ActivationKind::kMish}},
     {"gelu", {ActivationKind::kGelu}},
     {"gelu_erf", {ActivationKind::kGelu}},
+    {"gelu_tanh", {ActivationKind::kGeluTanh}},
+    {"abs", {ActivationKind::kAbs}},
+    {"sqrt", {ActivationKind::kSqrt}},
+    {"clip", {ActivationKind::kClip}},
 };
 
 template <typename T>
@@ -57,9 +61,23 @@ void ApplyLines(const FusedActivation& activation, T* data, int64_t n) {
       return Map(data, n, [a, b](T x) { return Clamp01(a * x + b); });
     case ActivationKind::kHardSwish:
       return Map(data, n, [a, b](T x) { return x * Clamp01(a * x + b); });
+    case ActivationKind::kClip:
+      return Map(data, n, [a, b](T x) { return x < a ? a : (x > b ? b : x); });
+    case ActivationKind::kAbs:
+      return Map(data, n, [](T x) { return std::abs(x); });
+    case ActivationKind::kSqrt:
+      return Map(data, n, [](T x) { return std::sqrt(x); });
     default:
       return;
   }
+}
+
+// gelu by tanh.
+template <typename T>
+void ApplyGeluTanh(T* data, int64_t n) {
+  constexpr T kSqrt2OverPi = T(0.79788456080286535588);
+  Map(data, n,
+      [](T x) { return x * (1 + Tanh(kSqrt2OverPi * x * (1 + T(0.044715) * x * x))) / 2; });
 }
 
 }  // namespace
@@ -111,6 +129,14 @@ void AppendActivation(const FusedActivation& activation, dnnl::post_ops& ops, fl
       return ops.append_eltwise(scale, algorithm::eltwise_mish, 0.0F, 0.0F);
     case ActivationKind::kGelu:
       return ops.append_eltwise(scale, algorithm::eltwise_gelu_erf, 0.0F, 0.0F);
+    case ActivationKind::kGeluTanh:
+      return ops.append_eltwise(scale, algorithm::eltwise_gelu_tanh, 0.0F, 0.0F);
+    case ActivationKind::kAbs:
+      return ops.append_eltwise(scale, algorithm::eltwise_abs, 0.0F, 0.0F);
+    case ActivationKind::kSqrt:
+      return ops.append_eltwise(scale, algorithm::eltwise_sqrt, 0.0F, 0.0F);
+    case ActivationKind::kClip:
+      return ops.append_eltwise(scale, algorithm::eltwise_clip, a, b);
   }
 }
 
@@ -122,7 +148,8 @@ bool IsPostOp(const FusedActivation& activation) {
 
 bool KeepsNanAsPostOp(const FusedActivation& activation) {
   return activation.kind != ActivationKind::kRelu6 &&
-         activation.kind != ActivationKind::kHardSigmoid;
+         activation.kind != ActivationKind::kHardSigmoid &&
+         activation.kind != ActivationKind::kClip;
 }
 
 // Measured on AVX-512, nanoseconds per 16 numbers: a convolution takes 11 longer for gelu and 7 for
@@ -152,6 +179,8 @@ void ApplyActivation(const FusedActivation& activation, float* data, int64_t n) 
       return Map(data, n, [](float x) { return x * Tanh(Log1p(Exp(x))); });
     case ActivationKind::kGelu:
       return GeluRow(data, data, n);
+    case ActivationKind::kGeluTanh:
+      return ApplyGeluTanh(data, n);
     default:
       return ApplyLines(activation, data, n);
   }
@@ -171,6 +200,8 @@ void ApplyActivation(const FusedActivation& activation, double* data, int64_t n)
       return Map(data, n, [](double x) { return x * std::tanh(std::log1p(std::exp(x))); });
     case ActivationKind::kGelu:
       return Map(data, n, [](double x) { return x * std::erfc(-x / std::sqrt(2.0)) / 2; });
+    case ActivationKind::kGeluTanh:
+      return ApplyGeluTanh(data, n);
     default:
       return ApplyLines(activation, data, n);
   }

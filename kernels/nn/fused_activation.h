@@ -9,7 +9,8 @@
 //   hard_swish    x min(max(a x + b, 0), 1)       a = 1/6, b = 1/2
 //   sigmoid       1 / (1 + e^-x)
 //   swish         x sigmoid(a x)                  a = 1
-//   tanh, mish, gelu (by erf)
+//   clip         min(max(x, a), b)                 a = b = 0
+//   tanh, mish, abs, sqrt, gelu (by erf), gelu_tanh (by tanh)
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,10 @@ enum class ActivationKind : int8_t {
   kTanh,
   kMish,
   kGelu,
+  kGeluTanh,
+  kAbs,
+  kSqrt,
+  kClip,
 };
 
 struct FusedActivation {

@@ -206,6 +206,7 @@ ONEDNN = {"use_mkldnn": True, "mkldnn_data_type": "float32"}
 ACTIVATIONS = {"relu": {}, "swish": {"fuse_alpha": 1.0}, "leaky_relu": {"fuse_alpha": 0.1}, "tanh": {}, "sigmoid": {}, "gelu_erf": {},
                "mish": {}, "relu6": {"fuse_beta": 6.0}, "hard_sigmoid": {"fuse_alpha": 0.2, "fuse_beta": 0.5},
                "hard_swish": {"fuse_alpha": 1 / 6, "fuse_beta": 0.5}}
+MORE_ACTIVATIONS = {"abs": {}, "sqrt": {}, "gelu_tanh": {}, "clip": {"fuse_alpha": -0.5, "fuse_beta": 1.5}}
 
 
 @cases("fused_elementwise_add", "fused_elementwise_sub", "fused_elementwise_mul", "fused_elementwise_div")
@@ -221,6 +222,8 @@ def _fused_elementwise(r, op):
     yield one("scales", (2, 3), (2, 3), scale_x=2.0, scale_y=3.0, scale_out=5.0, fuse_activation="tanh", fused_output_scale=0.25)
     yield one("unsqueezed", (2, 3), (2, 3), fused_unsqueeze2_axes=[1])
     yield one("unsqueezed_twice", (2, 3), (3,), fused_unsqueeze2_axes=[0, 3])
+    for name, given in MORE_ACTIVATIONS.items():
+        yield one(name, (2, 3, 4), (2, 3, 4), fuse_activation=name, **given)
 
 
 @cases("fused_softplus")

@@ -89,6 +89,24 @@ TEST(ExportedProgramsTest, PaddingOfWeightsCountsForNothing) {
   for (int i : {0, 1}) EXPECT_EQ(Values<float>((*got)[i]), Values<float>((*want)[i]));
 }
 
+// The programs that its inference saves say nothing of the padded weights.
+TEST(ExportedProgramsTest, PaddedWeightsMayLackADeclaredDType) {
+  absl::StatusOr<Program> program = ParseProgram(R"(block 0
+  var x float32[1,1]
+  var w undefined[] persistable
+  var y float32[1,1]
+  fc(Input=x, W=w) -> (Out=y) {in_num_col_dims=1, padding_weights=true}
+)");
+  ASSERT_THAT(program, IsOk());
+  std::vector<float> w(25, 1e9f);
+  w[0] = 3;
+  auto scope = std::make_shared<Scope>();
+  scope->FindOrCreate("w")->tensor = Tensor::Of<float>({5, 5}, w);
+  const auto core = InterpreterCore::Create(*std::move(program), {"x"}, {"y"}, scope);
+  ASSERT_THAT(core, IsOk());
+  EXPECT_THAT(FirstOf(**core, {Tensor::Of<float>({1, 1}, {2})}), ElementsAre(6));
+}
+
 TEST(ExportedProgramsTest, PaddedWeightsMayChangeBetweenTwoUses) {
   const auto core = CoreOf(R"(block 0
   var x float32[1,1]
