@@ -13,6 +13,7 @@
 
 #include "core/op_def.h"
 #include "core/resource/distributions.h"
+#include "kernels/graph/neighbors.h"
 
 namespace interp::sample_neighbors {
 namespace {
@@ -46,37 +47,7 @@ absl::Status CheckEdges(const OpContext& ctx, int slot, absl::string_view name, 
                          ", expected ", Name(dtype), " for each of the ", edges, " edges");
 }
 
-// The edges of a node.
-struct Edges {
-  int64_t first = 0;
-  int64_t count = 0;
-};
-
-template <typename T>
-absl::StatusOr<Edges> EdgesOf(const OpContext& ctx, T node) {
-  const Tensor& pointers = ctx.input(kColPtr);
-  if (node < 0 || node >= pointers.numel() - 1) {
-    return InvalidArgument("there is no node ", node, ": the graph has ",
-                           std::max<int64_t>(pointers.numel() - 1, 0));
-  }
-  const T begin = pointers.data<T>()[node];
-  const T end = pointers.data<T>()[node + 1];
-  if (begin < 0 || end < begin || end > ctx.input(kRow).numel()) {
-    return InvalidArgument("node ", node, " has the edges ", begin, " to ", end, " of ",
-                           ctx.input(kRow).numel());
-  }
-  return Edges{begin, end - begin};
-}
-
-// Puts `size` of `edges`, chosen by chance, at the front.
-void ChooseEvenly(const RandomStream& random, int64_t size, std::vector<int64_t>& edges) {
-  for (int64_t i = 0; i < size; ++i) {
-    const uint64_t rest = edges.size() - static_cast<uint64_t>(i);
-    std::swap(edges[i], edges[i + static_cast<int64_t>(random.Word(i) * rest >> 32)]);
-  }
-}
-
-// The same by weight. A weight that is no positive number comes last.
+// ChooseEvenly by weight. A weight that is no positive number comes last.
 void ChooseByWeight(const RandomStream& random, int64_t size, const float* weights,
                     std::vector<int64_t>& edges) {
   std::vector<std::pair<double, int64_t>> order;
@@ -121,7 +92,9 @@ absl::StatusOr<Chosen> Choose(KernelContext& ctx, const float* weights) {
   Chosen chosen;
   std::vector<int64_t> edges;
   for (int64_t i = 0; i < nodes.numel(); ++i) {
-    INTERP_ASSIGN_OR_RETURN(const Edges of_node, EdgesOf(ctx, nodes.data<T>()[i]));
+    INTERP_ASSIGN_OR_RETURN(
+        const graph::Edges of_node,
+        graph::EdgesOf(ctx.input(kColPtr), ctx.input(kRow).numel(), nodes.data<T>()[i]));
     edges.resize(static_cast<size_t>(of_node.count));
     std::iota(edges.begin(), edges.end(), of_node.first);
     const int64_t size = most < 0 ? of_node.count : std::min(most, of_node.count);
@@ -129,7 +102,7 @@ absl::StatusOr<Chosen> Choose(KernelContext& ctx, const float* weights) {
     if (size < of_node.count && weights != nullptr) {
       ChooseByWeight(of_this, size, weights, edges);
     } else if (size < of_node.count) {
-      ChooseEvenly(of_this, size, edges);
+      graph::ChooseEvenly(of_this, size, edges);
     }
     chosen.edges.insert(chosen.edges.end(), edges.begin(), edges.begin() + size);
     chosen.counts.push_back(static_cast<int32_t>(size));
