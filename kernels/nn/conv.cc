@@ -1,5 +1,5 @@
 // Long because every way to compute a convolution shares what an instruction keeps.
-// conv2d, depthwise_conv2d, conv3d, fused_conv2d:
+// conv2d, depthwise_conv2d, conv3d, fused_conv2d, fused_conv3d:
 //   Output = affine(activation(affine(batch_norm(conv(Input, Filter) + Bias)) + ResidualData))
 // where everything but the convolution is optional. See conv_problem.h for the slots and
 // fused_activation.h for the attributes fuse_activation, fuse_alpha and fuse_beta.
@@ -389,8 +389,8 @@ OpDef ConvDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
   };
 }
 
-OpDef FusedConvDef() {
-  OpDef def = ConvDef("fused_conv2d", ParseAttrs<ConvAttrs, ReadConv2dAttrs>);
+OpDef FusedConvDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrReader&)) {
+  OpDef def = ConvDef(type, parse);
   def.inputs = FusedInputs();
   def.kernels = {
       {.dtype = DType::kFloat32, .run = Conv<float>, .prepare = PrepareConv<float>},
@@ -403,7 +403,8 @@ OpDef FusedConvDef() {
 INTERP_REGISTER_OP(ConvDef("conv2d", ParseAttrs<ConvAttrs, ReadConv2dAttrs>));
 INTERP_REGISTER_OP(ConvDef("depthwise_conv2d", ParseAttrs<ConvAttrs, ReadConv2dAttrs>));
 INTERP_REGISTER_OP(ConvDef("conv3d", ParseAttrs<ConvAttrs, ReadConv3dAttrs>));
-INTERP_REGISTER_OP(FusedConvDef());
+INTERP_REGISTER_OP(FusedConvDef("fused_conv2d", ParseAttrs<ConvAttrs, ReadConv2dAttrs>));
+INTERP_REGISTER_OP(FusedConvDef("fused_conv3d", ParseAttrs<ConvAttrs, ReadConv3dAttrs>));
 
 }  // namespace
 }  // namespace interp::nn

@@ -285,6 +285,22 @@ def _fused_conv(r, op):
                         "padding_algorithm": "EXPLICIT", "fuse_activation": name, **given}, tol=(1e-4, 1e-5))
 
 
+@cases("fused_conv3d")
+def _fused_conv3d(r, op):
+    def one(name, residual=False, **attrs):
+        ins = {"Input": r.f((1, 4, 3, 4, 5)), "Filter": r.f((6, 4, 3, 3, 3)), "Bias": r.f((6,))}
+        if residual:
+            ins["ResidualData"] = r.f((1, 6, 3, 4, 5))
+        return Case(name, ins, "Output", {**ONEDNN, "strides": [1, 1, 1], "paddings": [1, 1, 1], "dilations": [1, 1, 1], "groups": 1,
+                                          "data_format": "NCDHW", "padding_algorithm": "EXPLICIT", "fuse_activation": "",
+                                          "fuse_residual_connection": residual, **attrs}, tol=(1e-4, 1e-5))
+    yield one("bias")
+    yield one("residual", True)
+    for name, given in {**ACTIVATIONS, **MORE_ACTIVATIONS}.items():
+        yield one(name, fuse_activation=name, **given)
+    yield one("residual_relu", True, fuse_activation="relu")
+
+
 # ----------------------------------------------------------------------------
 # Layers
 # ----------------------------------------------------------------------------
