@@ -1,5 +1,6 @@
 // interp info: what a program is and needs, without running it; what a record file holds.
 #include <algorithm>
+#include <initializer_list>
 #include <optional>
 
 #include "absl/strings/match.h"
@@ -8,6 +9,7 @@
 #include "core/json_writer.h"
 #include "tools/commands.h"
 #include "tools/device_info.h"
+#include "tools/feeds.h"
 #include "tools/flag_effects.h"
 #include "tools/model.h"
 #include "tools/program_info.h"
@@ -22,15 +24,19 @@ namespace {
 
 struct InfoFlags {
   ModelFlags model;
-  std::vector<std::string> shapes;
+  FeedFlags feeds;
   bool records = false;
   bool devices = false;
   bool json = false;
 };
 
+// What is for the run of --shape and --feed.
+constexpr std::initializer_list<const char*> kRunFlags = {"--shape", "--feed", "--feed-lod",
+                                                          "--max-file-memory", "--seed"};
+
 struct Info {
   ProgramInfo program;
-  std::optional<ShapedRun> shaped;  // with --shape
+  std::optional<ShapedRun> shaped;  // with --shape or --feed
 };
 
 uint64_t BytesOf(const ShapedVar& var) {
@@ -194,9 +200,12 @@ ExitCode BlameOf(const absl::Status& status) {
 }
 
 ExitCode ShowRecords(const InfoFlags& flags, const CLI::App& command) {
-  const absl::Status effective =
-      CheckEffect(command, {"--shape", "--params", "--compiled-from"}, false, "on a record file");
-  if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
+  for (const auto flags_of_programs :
+       {kRunFlags, std::initializer_list<const char*>{"--params", "--compiled-from"}}) {
+    const absl::Status effective =
+        CheckEffect(command, flags_of_programs, false, "on a record file");
+    if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
+  }
   const absl::StatusOr<RecordInfo> info = CollectRecordInfo(flags.model.model, flags.records);
   if (!info.ok()) return Fail(ExitCode::kUsage, info.status());
   return Show(flags.json ? ToJson(*info, flags.records) : ToText(*info, flags.records),
@@ -204,12 +213,49 @@ ExitCode ShowRecords(const InfoFlags& flags, const CLI::App& command) {
 }
 
 ExitCode ShowDevices(const InfoFlags& flags, const CLI::App& command) {
-  const absl::Status effective =
-      CheckEffect(command, {"MODEL", "--shape", "--params", "--compiled-from", "--records"}, false,
-                  "with --devices");
-  if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
+  for (const auto flags_of_files :
+       {std::initializer_list<const char*>{"MODEL", "--params", "--compiled-from", "--records"},
+        kRunFlags}) {
+    const absl::Status effective = CheckEffect(command, flags_of_files, false, "with --devices");
+    if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
+  }
   const std::vector<DeviceInfo> devices = FindDevicesHere();
   return Show(flags.json ? ToJson(devices) : ToText(devices));
+}
+
+// What can be said before the program is read.
+absl::Status CheckInfoFlags(const InfoFlags& flags, const CLI::App& command) {
+  INTERP_RETURN_IF_ERROR(
+      CheckEffect(command, {"--records"}, false, "but on a record file, which ends in .rec"));
+  const bool runs = !flags.feeds.shapes.empty() || !flags.feeds.feeds.empty();
+  INTERP_RETURN_IF_ERROR(CheckEffect(command, {"--feed-lod", "--max-file-memory", "--seed"}, runs,
+                                     "without --shape or --feed"));
+  return MaxFileBytes(flags.feeds).status();
+}
+
+ExitCode ShowProgram(const InfoFlags& flags, const CLI::App& command) {
+  const absl::Status checked = CheckInfoFlags(flags, command);
+  if (!checked.ok()) return Fail(ExitCode::kUsage, checked);
+  const bool runs = !flags.feeds.shapes.empty() || !flags.feeds.feeds.empty();
+  ModelFlags model_flags = flags.model;
+  model_flags.finds_params = runs;
+  absl::StatusOr<Model> model = LoadModel(model_flags);
+  if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
+  const absl::Status suits = CheckModelFlags(flags.model, *model);
+  if (!suits.ok()) return Fail(ExitCode::kUsage, suits);
+  Info info{CollectInfo(*model, !flags.model.params.empty()), std::nullopt};
+  if (runs) {
+    if (model->compiled.has_value()) {
+      return Fail(
+          ExitCode::kUsage,
+          InvalidArgument(flags.feeds.shapes.empty() ? "--feed" : "--shape", " wants a program; ",
+                          model->path, " is a plan, whose variables are chosen"));
+    }
+    absl::StatusOr<ShapedRun> shaped = RunWithShapes(*model, flags.feeds);
+    if (!shaped.ok()) return Fail(BlameOf(shaped.status()), Annotate(shaped.status(), model->path));
+    info.shaped = *std::move(shaped);
+  }
+  return Show(flags.json ? ToJson(info) : ToText(info));
 }
 
 ExitCode ShowInfo(const InfoFlags& flags, const CLI::App& command) {
@@ -218,26 +264,7 @@ ExitCode ShowInfo(const InfoFlags& flags, const CLI::App& command) {
     return Fail(ExitCode::kUsage, InvalidArgument("MODEL is required"));
   }
   if (absl::EndsWith(flags.model.model, ".rec")) return ShowRecords(flags, command);
-  const absl::Status effective =
-      CheckEffect(command, {"--records"}, false, "but on a record file, which ends in .rec");
-  if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
-  ModelFlags model_flags = flags.model;
-  model_flags.finds_params = !flags.shapes.empty();
-  absl::StatusOr<Model> model = LoadModel(model_flags);
-  if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
-  const absl::Status suits = CheckModelFlags(flags.model, *model);
-  if (!suits.ok()) return Fail(ExitCode::kUsage, suits);
-  Info info{CollectInfo(*model, !flags.model.params.empty()), std::nullopt};
-  if (!flags.shapes.empty()) {
-    if (model->compiled.has_value()) {
-      return Fail(ExitCode::kUsage, InvalidArgument("--shape wants a program; ", model->path,
-                                                    " is a plan, whose variables are chosen"));
-    }
-    absl::StatusOr<ShapedRun> shaped = RunWithShapes(*model, flags.shapes);
-    if (!shaped.ok()) return Fail(BlameOf(shaped.status()), Annotate(shaped.status(), model->path));
-    info.shaped = *std::move(shaped);
-  }
-  return Show(flags.json ? ToJson(info) : ToText(info));
+  return ShowProgram(flags, command);
 }
 
 }  // namespace
@@ -248,7 +275,8 @@ void AddInfoCommand(CLI::App& app, ExitCode& exit_code) {
       *app.add_subcommand("info", "what a program is and needs, or what a record file holds");
   AddModelFlags(command, flags->model);
   command.get_option("MODEL")->required(false);  // but with --devices, see ShowInfo
-  AddRepeatedFlag(command, "--shape", flags->shapes,
+  AddFeedFlags(command, flags->feeds);
+  AddRepeatedFlag(command, "--shape", flags->feeds.shapes,
                   "of a feed, as in x=1x3x640x640: run the program on random feeds and show every "
                   "variable's shape and the memory over time; repeatable");
   command.add_flag("--devices", flags->devices,

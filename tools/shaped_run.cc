@@ -108,22 +108,22 @@ absl::StatusOr<std::vector<ShapedVar>> FindShapes(const Program& program,
 }  // namespace
 
 absl::StatusOr<std::vector<NamedTensor>> FeedsOfShapes(const Program& program,
-                                                       const std::vector<std::string>& arguments) {
-  const FeedFlags flags{.feeds = {}, .lods = {}, .shapes = arguments};
+                                                       const FeedFlags& flags) {
   INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> feeds, ReadFeeds(program, flags));
   INTERP_RETURN_IF_ERROR(AddRandomFeeds(program, flags.seed, feeds));
   AddDefaultLods(program, feeds);
   return feeds;
 }
 
-absl::StatusOr<ShapedRun> RunWithShapes(Model& model, const std::vector<std::string>& arguments) {
+absl::StatusOr<ShapedRun> RunWithShapes(Model& model, const FeedFlags& flags) {
   ShapedRun run;
   INTERP_ASSIGN_OR_RETURN(const std::vector<NamedTensor> feeds,
-                          FeedsOfShapes(model.program, arguments));
+                          FeedsOfShapes(model.program, flags));
   INTERP_ASSIGN_OR_RETURN(run.zero_parameters, AddZeroParameters(model.program, *model.scope));
   INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> fetches, FetchVars(model.program));
   CoreOptions options;
   options.scheduler = SchedulerKind::kTrace;
+  options.random_seed = flags.seed;
   if (fetches.empty()) options.passes.disable.emplace_back(kPrunePass);  // would leave nothing
   INTERP_ASSIGN_OR_RETURN(run.vars, FindShapes(model.program, feeds, model.scope, options));
   INTERP_ASSIGN_OR_RETURN(const auto core, RunOnce(model.program, feeds, model.scope, options));

@@ -8,6 +8,7 @@
 #include "core/status.h"
 #include "core/tensor.h"
 #include "interpreter/plan/plan.h"
+#include "tools/feeds.h"
 #include "tools/model.h"
 
 namespace interp {
@@ -34,14 +35,13 @@ struct ShapedRun {
   bool zero_parameters = false;     // some were not there: sizes that depend on values may differ
 };
 
-// Random feeds of the program's own, of the shapes in `arguments`, "x=1x3x640x640" each, and of the
-// declared ones where none is given, a first unknown dim being 1. Errors: InvalidArgument for
-// shapes, NotFound for names.
+// What `flags` feed, and random feeds of the declared shapes for the program's others, a first
+// unknown dim being 1. Errors: those of ReadFeeds and AddRandomFeeds.
 absl::StatusOr<std::vector<NamedTensor>> FeedsOfShapes(const Program& program,
-                                                       const std::vector<std::string>& arguments);
+                                                       const FeedFlags& flags);
 
 // Runs the program on FeedsOfShapes. Takes what it loaded out of `model`. Errors: those of
 // FeedsOfShapes and of a run.
-absl::StatusOr<ShapedRun> RunWithShapes(Model& model, const std::vector<std::string>& arguments);
+absl::StatusOr<ShapedRun> RunWithShapes(Model& model, const FeedFlags& flags);
 
 }  // namespace interp

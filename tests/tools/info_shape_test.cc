@@ -38,6 +38,27 @@ TEST(InfoShapeTest, GivesEveryVariableAndTheMemoryOverTime) {
   EXPECT_GE(report["peak_bytes"], most);
 }
 
+// Random indices would be beyond the one row, and random lengths none of two sequences.
+TEST(InfoShapeTest, FeedsWhatCountsByItsValues) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "net.txt") << "program version=0\n"
+                                       "block 0\n"
+                                       "  var x float32[-1,2] lod=1\n"
+                                       "  var i int64[-1]\n"
+                                       "  var p float32[-1,2]\n"
+                                       "  var y float32[-1,2]\n"
+                                       "  sequence_pool(X=x) -> (Out=p, MaxIndex=m) "
+                                       "{pooltype=\"SUM\"}\n"
+                                       "  gather(X=p, Index=i) -> (Out=y)\n";
+  const std::string net = folder / "net.txt";
+  const CommandResult result = RunInterp(
+      {"info", net, "--shape", "x=5x2", "--feed-lod", "x=0,2,5", "--feed", "i=fill:1:3", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto report = nlohmann::json::parse(result.out);
+  EXPECT_EQ(ShapeOf(report, "p"), nlohmann::json({2, 2}));
+  EXPECT_EQ(ShapeOf(report, "y"), nlohmann::json({3, 2}));
+}
+
 // A few lines may declare more than any machine has.
 TEST(InfoShapeTest, ParametersThatAreNotThereHaveABound) {
   const TemporaryFolder folder;
