@@ -13,6 +13,8 @@
 #include "core/program_print.h"
 #include "passes/backward_context.h"
 #include "passes/carried_states.h"
+#include "passes/earlier_gradients.h"
+#include "passes/expand_ops.h"
 #include "passes/forward_versions.h"
 #include "passes/gradient_flow.h"
 #include "passes/gradient_sums.h"
@@ -303,34 +305,24 @@ absl::Status CheckLoss(BackwardContext& context, VarId id) {
   return absl::OkStatus();
 }
 
-// Marks the arguments of the ops of a block and of the blocks that those run.
-void MarkUsed(const BackwardContext& context, int32_t block, std::vector<bool>& used) {
-  for (const Op& op : context.program.blocks[block].ops) {
-    for (const std::vector<Slot>* slots : {&op.inputs, &op.outputs}) {
-      for (const Slot& slot : *slots) {
-        for (const VarId id : slot.args) used[id] = true;
-      }
-    }
-    const int32_t inner = SubBlockOf(context.ops.Find(op.type), op);
-    if (inner >= 0) MarkUsed(context, inner, used);
-  }
-}
-
-// Gradients take the names of variables that no op may have for something else. Blocks that are not
-// run (those of a backward part that was taken away) do not count.
-absl::Status CheckGradientNames(BackwardContext& context, VarId loss) {
-  std::vector<bool> used(context.program.names.size(), false);
-  MarkUsed(context, 0, used);
-  for (VarId id = 0; id < std::ssize(context.flow.reached); ++id) {
-    if (!context.flow.reached[id]) continue;
-    const VarId gradient = context.program.Find(GradientName(context.program.NameOf(id)));
-    const bool declared =
-        id == loss && gradient >= 0 && context.declarations.FindLocal(0, gradient) != nullptr;
-    if (gradient < 0 || (!declared && !used[gradient])) continue;
-    return InvalidArgument("the program has a variable '", context.program.NameOf(gradient),
-                           "' already: expected a program without gradients");
-  }
-  return absl::OkStatus();
+// A program that has the gradient of its loss is one that trains already.
+absl::Status CheckLossGradient(const Program& program, VarId loss) {
+  const VarId gradient = program.Find(GradientName(program.NameOf(loss)));
+  if (gradient < 0) return absl::OkStatus();
+  const Block& block = program.blocks[0];
+  const auto mentions = [gradient](const std::vector<Slot>& slots) {
+    return std::any_of(slots.begin(), slots.end(), [gradient](const Slot& slot) {
+      return std::find(slot.args.begin(), slot.args.end(), gradient) != slot.args.end();
+    });
+  };
+  const bool declared = std::any_of(block.vars.begin(), block.vars.end(),
+                                    [gradient](const Var& var) { return var.id == gradient; });
+  const bool used = std::any_of(block.ops.begin(), block.ops.end(), [&](const Op& op) {
+    return mentions(op.inputs) || mentions(op.outputs);
+  });
+  if (!declared && !used) return absl::OkStatus();
+  return InvalidArgument("the program has a variable '", program.NameOf(gradient),
+                         "' already: expected a program without gradients of its loss");
 }
 
 Op FillLossGradient(Program& program, const Var& loss) {
@@ -355,11 +347,36 @@ void MarkLoss(Program& program, VarId loss) {
   }
 }
 
+// What the options name.
+struct Named {
+  VarId loss = -1;
+  std::vector<VarId> blocked;
+  std::vector<VarId> sources;
+};
+
+// Sets aside the gradients that the program has.
+absl::StatusOr<Named> FindNamedVariables(const BackwardOptions& options, Program& program,
+                                         EarlierGradients& earlier) {
+  Named named;
+  INTERP_ASSIGN_OR_RETURN(named.loss, FindNamed(program, options.loss, "the loss"));
+  INTERP_ASSIGN_OR_RETURN(named.blocked,
+                          FindAll(program, options.no_grad, "those without gradient"));
+  INTERP_ASSIGN_OR_RETURN(named.sources, FindAll(program, options.sources, "the sources"));
+  INTERP_RETURN_IF_ERROR(CheckLossGradient(program, named.loss));
+  INTERP_RETURN_IF_ERROR(earlier.SetAside(program));
+  named.loss = earlier.Now(named.loss);
+  for (VarId& id : named.blocked) id = earlier.Now(id);
+  for (VarId& id : named.sources) id = earlier.Now(id);
+  return named;
+}
+
 // The program as it is differentiated.
 absl::StatusOr<Program> Verified(Program program, const OpRegistry& ops) {
   INTERP_RETURN_IF_ERROR(VerifyProgram(program, ops));
   // Gradients read what the ops read, which is to be seen of both.
-  return BindVariableAttributes(std::move(program), {.ops = ops});
+  INTERP_ASSIGN_OR_RETURN(program, BindVariableAttributes(std::move(program), {.ops = ops}));
+  // What ops are made of has gradients.
+  return ExpandOps(std::move(program), {.ops = ops});
 }
 
 }  // namespace
@@ -393,22 +410,21 @@ std::vector<VarId> Parameters(const Program& program) {
 absl::StatusOr<BackwardProgram> AppendBackward(Program program, const BackwardOptions& options,
                                                const OpRegistry& ops) {
   INTERP_ASSIGN_OR_RETURN(program, Verified(std::move(program), ops));
-  INTERP_ASSIGN_OR_RETURN(const VarId loss, FindNamed(program, options.loss, "the loss"));
-  INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> blocked,
-                          FindAll(program, options.no_grad, "those without gradient"));
-  INTERP_ASSIGN_OR_RETURN(std::vector<VarId> sources,
-                          FindAll(program, options.sources, "the sources"));
+  EarlierGradients earlier;
+  INTERP_ASSIGN_OR_RETURN(Named named, FindNamedVariables(options, program, earlier));
+  const VarId loss = named.loss;
+  std::vector<VarId>& sources = named.sources;
   if (sources.empty()) sources = Parameters(program);
   if (sources.empty()) {
     return InvalidArgument("the program has no parameter to train: expected one without the mark ",
                            "stop_gradient");
   }
   INTERP_ASSIGN_OR_RETURN(GradientFlow flow,
-                          FindGradientFlow(program, ops, loss, sources, blocked));
+                          FindGradientFlow(program, ops, loss, sources, named.blocked));
   // Not before it is known that each block is run by one op.
-  const bool carries = CarryStatesThroughBlocks(ops, blocked, flow, program);
+  const bool carries = CarryStatesThroughBlocks(ops, named.blocked, flow, program);
   if (KeepRecurrentStates(ops, flow, program) || carries) {
-    INTERP_ASSIGN_OR_RETURN(flow, FindGradientFlow(program, ops, loss, sources, blocked));
+    INTERP_ASSIGN_OR_RETURN(flow, FindGradientFlow(program, ops, loss, sources, named.blocked));
   }
   BackwardContext context{.program = program,
                           .ops = ops,
@@ -420,7 +436,6 @@ absl::StatusOr<BackwardProgram> AppendBackward(Program program, const BackwardOp
     return InvalidArgument("the loss '", options.loss, "' depends on none of the ", sources.size(),
                            " parameters through ops that have gradients");
   }
-  INTERP_RETURN_IF_ERROR(CheckGradientNames(context, loss));
   MarkLoss(program, loss);
   Outcomes outcomes;
   BlockBackward backward(context, outcomes, /*block=*/0, /*gradient_block=*/0, /*in_loop=*/false,
@@ -431,8 +446,11 @@ absl::StatusOr<BackwardProgram> AppendBackward(Program program, const BackwardOp
   backward.Finish();
   BackwardProgram result;
   for (const VarId source : backward.sums().given()) {
-    result.gradients.push_back(
-        {.source = source, .gradient = program.Find(GradientName(program.NameOf(source)))});
+    result.gradients.push_back({.source = source, .gradient = context.GradientOf(source)});
+  }
+  INTERP_RETURN_IF_ERROR(earlier.Restore(program));
+  for (SourceGradient& given : result.gradients) {
+    given = {.source = earlier.After(given.source), .gradient = earlier.After(given.gradient)};
   }
   result.program = std::move(program);
   return result;

@@ -43,13 +43,14 @@ struct BackwardProgram {
 //     plain names.
 //   - A variable that is written again (a loop's counter) has one gradient for each version, under
 //     one name.
+//   - A program may have gradients that the loss is made of (earlier_gradients.h).
 //   - `is_sparse` of an op makes the gradients that it gives selected rows.
 //
 // The ops have op_role 1, and op_role_var where they give the gradient of a source; the op that
 // makes the loss gets op_role 256. Linear in ops.
 //
 // Errors: no such loss, or it has not one element; it depends on no source; an op on the way has no
-// gradient; the program has gradients already; those of VerifyProgram.
+// gradient; the program has that of the loss already; those of VerifyProgram.
 absl::StatusOr<BackwardProgram> AppendBackward(Program program, const BackwardOptions& options,
                                                const OpRegistry& ops);
 

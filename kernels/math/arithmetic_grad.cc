@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/math/binary_grad.h"
+#include "kernels/util/second_gradient.h"
 
 namespace interp {
 namespace {
@@ -130,10 +131,29 @@ OpDef SubGradDef() {
   return def;
 }
 
-INTERP_REGISTER_OP(ComplexBinaryGradDef<AddGrad>("elementwise_add_grad"));
-INTERP_REGISTER_OP(SubGradDef());
-INTERP_REGISTER_OP(ComplexBinaryGradDef<MulGrad>("elementwise_mul_grad"));
-INTERP_REGISTER_OP(ComplexBinaryGradDef<DivGrad>("elementwise_div_grad"));
+constexpr SecondGradient kAddSecond = {.type = "elementwise_add_grad_grad",
+                                       .values = {{{"Y", "Y"}, {"DOut", "Out@GRAD"}}},
+                                       .incoming = {{{"DDX", "X@GRAD"}, {"DDY", "Y@GRAD"}}},
+                                       .results = {{{"DDOut", "Out@GRAD"}}}};
+constexpr SecondGradient kSubSecond = {.type = "elementwise_sub_grad_grad",
+                                       .values = {{{"Y", "Y"}, {"DOut", "Out@GRAD"}}},
+                                       .incoming = {{{"DDX", "X@GRAD"}, {"DDY", "Y@GRAD"}}},
+                                       .results = {{{"DDOut", "Out@GRAD"}}}};
+constexpr SecondGradient kMulSecond = {
+    .type = "elementwise_mul_grad_grad",
+    .values = {{{"X", "X"}, {"Y", "Y"}, {"DOut", "Out@GRAD"}}},
+    .incoming = {{{"DDX", "X@GRAD"}, {"DDY", "Y@GRAD"}}},
+    .results = {{{"DDOut", "Out@GRAD"}, {"X@GRAD", "X"}, {"Y@GRAD", "Y"}}}};
+constexpr SecondGradient kDivSecond = {
+    .type = "elementwise_div_grad_grad",
+    .values = {{{"Y", "Y"}, {"Out", "Out"}, {"DX", "X@GRAD"}}},
+    .incoming = {{{"DDX", "X@GRAD"}, {"DDY", "Y@GRAD"}}},
+    .results = {{{"Y@GRAD", "Y"}, {"DOut", "Out"}, {"DDOut", "Out@GRAD"}}}};
+
+INTERP_REGISTER_OP(WithSecond<kAddSecond>(ComplexBinaryGradDef<AddGrad>("elementwise_add_grad")));
+INTERP_REGISTER_OP(WithSecond<kSubSecond>(SubGradDef()));
+INTERP_REGISTER_OP(WithSecond<kMulSecond>(ComplexBinaryGradDef<MulGrad>("elementwise_mul_grad")));
+INTERP_REGISTER_OP(WithSecond<kDivSecond>(ComplexBinaryGradDef<DivGrad>("elementwise_div_grad")));
 INTERP_REGISTER_OP(NumberGradDef<ChoiceGrad<Larger>>("elementwise_max_grad"));
 INTERP_REGISTER_OP(NumberGradDef<ChoiceGrad<Smaller>>("elementwise_min_grad"));
 INTERP_REGISTER_OP(BinaryGradDef<ChoiceGrad<LargerNumber>>("elementwise_fmax_grad"));

@@ -1,5 +1,6 @@
 // clip_grad: X@GRAD = Out@GRAD where X lies between the bounds, 0 on them and outside.
 #include "kernels/math/clip.h"
+#include "kernels/math/second_gradient_slots.h"
 #include "kernels/math/unary_grad.h"
 #include "kernels/util/gradient_rows.h"
 
@@ -38,7 +39,12 @@ OpDef ClipGradDef() {
   return def;
 }
 
-INTERP_REGISTER_OP(ClipGradDef());
+constexpr SecondGradient kClipSecond = {.type = "clip_double_grad",
+                                        .values = {{{"X", "X"}, {"Min", "Min"}, {"Max", "Max"}}},
+                                        .incoming = {{{"grad_x@GRAD", "X@GRAD"}}},
+                                        .results = {{{"grad_out@GRAD", "Out@GRAD"}}}};
+
+INTERP_REGISTER_OP(WithSecond<kClipSecond>(ClipGradDef()));
 
 }  // namespace
 }  // namespace interp

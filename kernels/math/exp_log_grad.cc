@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "kernels/math/activation_attrs.h"
+#include "kernels/math/second_gradient_slots.h"
 #include "kernels/math/unary_grad.h"
 #include "kernels/util/vector_math.h"
 
@@ -77,9 +78,11 @@ struct LogitGrad : LogitAttrs {
   }
 };
 
+constexpr SecondGradient kLogSecond = SecondOfX("log_grad_grad");
+
 INTERP_REGISTER_OP(UnaryGradDef<ExpGrad>("exp_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<Expm1Grad>("expm1_grad"));
-INTERP_REGISTER_OP(UnaryGradDef<LogGrad>("log_grad"));
+INTERP_REGISTER_OP(WithSecond<kLogSecond>(UnaryGradDef<LogGrad>("log_grad")));
 INTERP_REGISTER_OP(UnaryGradDef<Log2Grad>("log2_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<Log10Grad>("log10_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<Log1pGrad>("log1p_grad"));

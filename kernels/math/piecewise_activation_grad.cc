@@ -1,6 +1,7 @@
 // Gradients of activations made of straight lines. Where two lines meet, the slopes are those that
 // Paddle takes.
 #include "kernels/math/activation_attrs.h"
+#include "kernels/math/second_gradient_slots.h"
 #include "kernels/math/unary_grad.h"
 
 namespace interp {
@@ -89,9 +90,13 @@ struct ThresholdedReluGrad : ThresholdedReluAttrs {
   }
 };
 
-INTERP_REGISTER_OP(ActivationGradDef<ReluGrad>("relu_grad"));
+constexpr SecondGradient kReluSecond = SecondOfPieces("relu_grad_grad", {"Out", "Out"});
+constexpr SecondGradient kLeakyReluSecond = SecondOfPieces("leaky_relu_grad_grad", {"X", "X"});
+
+INTERP_REGISTER_OP(WithSecond<kReluSecond>(ActivationGradDef<ReluGrad>("relu_grad")));
 INTERP_REGISTER_OP(ActivationGradDef<Relu6Grad>("relu6_grad"));
-INTERP_REGISTER_OP(ActivationGradDef<LeakyReluGrad>("leaky_relu_grad"));
+INTERP_REGISTER_OP(
+    WithSecond<kLeakyReluSecond>(ActivationGradDef<LeakyReluGrad>("leaky_relu_grad")));
 INTERP_REGISTER_OP(UnaryGradDef<BReluGrad>("brelu_grad"));
 INTERP_REGISTER_OP(ActivationGradDef<HardSigmoidGrad>("hard_sigmoid_grad"));
 INTERP_REGISTER_OP(ActivationGradDef<HardSwishGrad>("hard_swish_grad"));

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "kernels/math/pow.h"
+#include "kernels/math/second_gradient_slots.h"
 #include "kernels/math/unary_grad.h"
 
 namespace interp {
@@ -50,7 +51,13 @@ OpDef PowGradDef() {
   return def;
 }
 
-INTERP_REGISTER_OP(PowGradDef());
+constexpr SecondGradient kPowSecond = {
+    .type = "pow_double_grad",
+    .values = {{{"X", "X"}, {"grad_out", "Out@GRAD"}, {"FactorTensor", "FactorTensor"}}},
+    .incoming = {{{"grad_x@GRAD", "X@GRAD"}}},
+    .results = {{{"X@GRAD", "X"}, {"grad_out@GRAD", "Out@GRAD"}}}};
+
+INTERP_REGISTER_OP(WithSecond<kPowSecond>(PowGradDef()));
 
 }  // namespace
 }  // namespace interp

@@ -6,6 +6,7 @@
 
 #include "kernels/math/reduction_grad.h"
 #include "kernels/util/gradient_rows.h"
+#include "kernels/util/second_gradient.h"
 
 namespace interp {
 namespace {
@@ -136,12 +137,24 @@ std::vector<KernelDef> SumGradKernels() {
   return rows;
 }
 
-INTERP_REGISTER_OP(SpreadDef("reduce_sum_grad", SumGradKernels()));
-INTERP_REGISTER_OP(SpreadDef("reduce_mean_grad",
-                             {{DType::kFloat32, MeanGrad<float>},
-                              {DType::kFloat64, MeanGrad<double>},
-                              {DType::kComplex64, MeanGrad<std::complex<float>>},
-                              {DType::kComplex128, MeanGrad<std::complex<double>>}}));
+// The gradient of what spreads a number is what adds numbers up.
+constexpr SecondGradient kSumSecond = {
+    .type = "reduce_sum",
+    .values = {{{"AxisTensor", "AxisTensor"}, {"AxisTensorList", "AxisTensorList"}}},
+    .incoming = {{{"X", "X@GRAD"}}},
+    .results = {{{"Out", "Out@GRAD"}}}};
+constexpr SecondGradient kMeanSecond = {
+    .type = "reduce_mean",
+    .values = {{{"AxisTensor", "AxisTensor"}, {"AxisTensorList", "AxisTensorList"}}},
+    .incoming = {{{"X", "X@GRAD"}}},
+    .results = {{{"Out", "Out@GRAD"}}}};
+
+INTERP_REGISTER_OP(WithSecond<kSumSecond>(SpreadDef("reduce_sum_grad", SumGradKernels())));
+INTERP_REGISTER_OP(WithSecond<kMeanSecond>(
+    SpreadDef("reduce_mean_grad", {{DType::kFloat32, MeanGrad<float>},
+                                   {DType::kFloat64, MeanGrad<double>},
+                                   {DType::kComplex64, MeanGrad<std::complex<float>>},
+                                   {DType::kComplex128, MeanGrad<std::complex<double>>}})));
 INTERP_REGISTER_OP(MeanOfAllGradDef());
 INTERP_REGISTER_OP(ExtremeGradDef("reduce_max_grad"));
 INTERP_REGISTER_OP(ExtremeGradDef("reduce_min_grad"));

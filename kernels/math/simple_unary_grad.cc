@@ -1,6 +1,7 @@
 // Gradients of sqrt, rsqrt, square, reciprocal and abs; those of ceil, floor, round and trunc are
 // 0.
 #include "kernels/complex/complex_dtype.h"
+#include "kernels/math/second_gradient_slots.h"
 #include "kernels/math/unary_grad.h"
 
 namespace interp {
@@ -58,9 +59,14 @@ struct ZeroGrad {
   }
 };
 
-INTERP_REGISTER_OP(UnaryGradDef<SqrtGrad>("sqrt_grad"));
-INTERP_REGISTER_OP(UnaryGradDef<RsqrtGrad>("rsqrt_grad"));
-INTERP_REGISTER_OP(NumberUnaryGradDef<SquareGrad>("square_grad"));
+constexpr SecondGradient kSqrtSecond = SecondOfRoot("sqrt_grad_grad");
+constexpr SecondGradient kRsqrtSecond = SecondOfRoot("rsqrt_grad_grad");
+constexpr SecondGradient kSquareSecond = SecondOfX("square_grad_grad");
+constexpr SecondGradient kAbsSecond = SecondOfPieces("abs_double_grad", {"x", "X"});
+
+INTERP_REGISTER_OP(WithSecond<kSqrtSecond>(UnaryGradDef<SqrtGrad>("sqrt_grad")));
+INTERP_REGISTER_OP(WithSecond<kRsqrtSecond>(UnaryGradDef<RsqrtGrad>("rsqrt_grad")));
+INTERP_REGISTER_OP(WithSecond<kSquareSecond>(NumberUnaryGradDef<SquareGrad>("square_grad")));
 INTERP_REGISTER_OP(UnaryGradDef<ReciprocalGrad>("reciprocal_grad"));
 // Out@GRAD is real; the plan casts it to the dtype of X.
 OpDef AbsGradDef() {
@@ -70,7 +76,7 @@ OpDef AbsGradDef() {
   return def;
 }
 
-INTERP_REGISTER_OP(AbsGradDef());
+INTERP_REGISTER_OP(WithSecond<kAbsSecond>(AbsGradDef()));
 INTERP_REGISTER_OP(UnaryGradDef<ZeroGrad>("ceil_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<ZeroGrad>("floor_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<ZeroGrad>("round_grad"));

@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "kernels/math/activation_attrs.h"
+#include "kernels/math/second_gradient_slots.h"
 #include "kernels/math/unary_grad.h"
 #include "kernels/util/erf_rows.h"
 #include "kernels/util/vector_math.h"
@@ -182,17 +183,31 @@ OpDef GeluGradDef() {
   return def;
 }
 
-INTERP_REGISTER_OP(ActivationGradDef<SigmoidGrad>("sigmoid_grad"));
+constexpr SecondGradient kSigmoidSecond = {
+    .type = "sigmoid_grad_grad",
+    .values = {{{"Out", "Out"}, {"fwd_grad_out", "Out@GRAD"}}},
+    .incoming = {{{"grad_x@GRAD", "X@GRAD"}}},
+    .results = {{{"Out@GRAD", "Out"}, {"fwd_grad_out@GRAD", "Out@GRAD"}}}};
+constexpr SecondGradient kTanhSecond = {
+    .type = "tanh_grad_grad",
+    .values = {{{"Out", "Out"}, {"grad_out", "Out@GRAD"}}},
+    .incoming = {{{"grad_x@GRAD", "X@GRAD"}}},
+    .results = {{{"Out@GRAD", "Out"}, {"grad_out@GRAD", "Out@GRAD"}}}};
+constexpr SecondGradient kEluSecond = SecondOfX("elu_grad_grad");
+constexpr SecondGradient kCeluSecond = SecondOfX("celu_grad_grad");
+constexpr SecondGradient kSoftplusSecond = SecondOfX("softplus_double_grad");
+
+INTERP_REGISTER_OP(WithSecond<kSigmoidSecond>(ActivationGradDef<SigmoidGrad>("sigmoid_grad")));
 INTERP_REGISTER_OP(UnaryGradDef<LogSigmoidGrad>("logsigmoid_grad"));
-INTERP_REGISTER_OP(ActivationGradDef<TanhGrad>("tanh_grad"));
+INTERP_REGISTER_OP(WithSecond<kTanhSecond>(ActivationGradDef<TanhGrad>("tanh_grad")));
 INTERP_REGISTER_OP(UnaryGradDef<TanhShrinkGrad>("tanh_shrink_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<STanhGrad>("stanh_grad"));
-INTERP_REGISTER_OP(ActivationGradDef<EluGrad>("elu_grad"));
+INTERP_REGISTER_OP(WithSecond<kEluSecond>(ActivationGradDef<EluGrad>("elu_grad")));
 INTERP_REGISTER_OP(UnaryGradDef<SeluGrad>("selu_grad"));
-INTERP_REGISTER_OP(UnaryGradDef<CeluGrad>("celu_grad"));
+INTERP_REGISTER_OP(WithSecond<kCeluSecond>(UnaryGradDef<CeluGrad>("celu_grad")));
 INTERP_REGISTER_OP(ActivationGradDef<SwishGrad>("swish_grad"));
 INTERP_REGISTER_OP(ActivationGradDef<SiluGrad>("silu_grad"));
-INTERP_REGISTER_OP(UnaryGradDef<SoftplusGrad>("softplus_grad"));
+INTERP_REGISTER_OP(WithSecond<kSoftplusSecond>(UnaryGradDef<SoftplusGrad>("softplus_grad")));
 INTERP_REGISTER_OP(UnaryGradDef<SoftReluGrad>("soft_relu_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<SoftsignGrad>("softsign_grad"));
 INTERP_REGISTER_OP(ActivationGradDef<MishGrad>("mish_grad"));

@@ -1,6 +1,7 @@
 // Gradients of circular and hyperbolic functions and their inverses.
 #include <cmath>
 
+#include "kernels/math/second_gradient_slots.h"
 #include "kernels/math/unary_grad.h"
 
 namespace interp {
@@ -26,8 +27,15 @@ T Squared(T x) {
   return x * x;
 }
 
-INTERP_REGISTER_OP(TrigonometricGradDef("sin_grad", [](auto x) { return std::cos(x); }));
-INTERP_REGISTER_OP(TrigonometricGradDef("cos_grad", [](auto x) { return -std::sin(x); }));
+constexpr SecondGradient kSinSecond = SecondOfX("sin_double_grad");
+constexpr SecondGradient kCosSecond = SecondOfX("cos_double_grad");
+
+INTERP_REGISTER_OP(WithSecond<kSinSecond>(TrigonometricGradDef("sin_grad", [](auto x) {
+  return std::cos(x);
+})));
+INTERP_REGISTER_OP(WithSecond<kCosSecond>(TrigonometricGradDef("cos_grad", [](auto x) {
+  return -std::sin(x);
+})));
 INTERP_REGISTER_OP(TrigonometricGradDef("tan_grad",
                                         [](auto x) { return 1 / Squared(std::cos(x)); }));
 INTERP_REGISTER_OP(TrigonometricGradDef("asin_grad",

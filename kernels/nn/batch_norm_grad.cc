@@ -13,6 +13,7 @@
 #include "kernels/nn/statistics_dtype.h"
 #include "kernels/util/data_or_null.h"
 #include "kernels/util/gradient_shape.h"
+#include "kernels/util/second_gradient.h"
 
 namespace interp::nn {
 namespace {
@@ -169,7 +170,17 @@ OpDef GradDef(absl::string_view type) {
   };
 }
 
-INTERP_REGISTER_OP(GradDef("batch_norm_grad"));
+constexpr SecondGradient kSecond = {
+    .type = "batch_norm_grad_grad",
+    .values = {{{"X", "X"},
+                {"Scale", "Scale"},
+                {"SavedMean", "SavedMean"},
+                {"SavedVariance", "SavedVariance"},
+                {"DY", "Y@GRAD"}}},
+    .incoming = {{{"DDX", "X@GRAD"}, {"DDScale", "Scale@GRAD"}, {"DDBias", "Bias@GRAD"}}},
+    .results = {{{"DX", "X"}, {"DScale", "Scale"}, {"DDY", "Y@GRAD"}}}};
+
+INTERP_REGISTER_OP(WithSecond<kSecond>(GradDef("batch_norm_grad")));
 INTERP_REGISTER_OP(GradDef("sync_batch_norm_grad"));
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "kernels/nn/conv_grad.h"
 #include "kernels/nn/conv_problem.h"
 #include "kernels/util/flush_denormals.h"
+#include "kernels/util/second_gradient.h"
 
 namespace interp::nn {
 namespace {
@@ -58,9 +59,24 @@ OpDef GradDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
   return def;
 }
 
-INTERP_REGISTER_OP(GradDef("conv2d_grad", ParseAttrs<ConvAttrs, ReadConv2dAttrs>));
+constexpr SecondGradient kConv2dSecond = {
+    .type = "conv2d_grad_grad",
+    .values = {{{"Input", "Input"}, {"Filter", "Filter"}, {"grad_out", "Output@GRAD"}}},
+    .incoming = {{{"grad_input@GRAD", "Input@GRAD"}, {"grad_filter@GRAD", "Filter@GRAD"}}},
+    .results = {
+        {{"grad_out@GRAD", "Output@GRAD"}, {"Input@GRAD", "Input"}, {"Filter@GRAD", "Filter"}}}};
+constexpr SecondGradient kConv3dSecond = {
+    .type = "conv3d_grad_grad",
+    .values = {{{"Input", "Input"}, {"Filter", "Filter"}, {"grad_out", "Output@GRAD"}}},
+    .incoming = {{{"grad_input@GRAD", "Input@GRAD"}, {"grad_filter@GRAD", "Filter@GRAD"}}},
+    .results = {
+        {{"grad_out@GRAD", "Output@GRAD"}, {"Input@GRAD", "Input"}, {"Filter@GRAD", "Filter"}}}};
+
+INTERP_REGISTER_OP(WithSecond<kConv2dSecond>(GradDef("conv2d_grad",
+                                                     ParseAttrs<ConvAttrs, ReadConv2dAttrs>)));
 INTERP_REGISTER_OP(GradDef("depthwise_conv2d_grad", ParseAttrs<ConvAttrs, ReadConv2dAttrs>));
-INTERP_REGISTER_OP(GradDef("conv3d_grad", ParseAttrs<ConvAttrs, ReadConv3dAttrs>));
+INTERP_REGISTER_OP(WithSecond<kConv3dSecond>(GradDef("conv3d_grad",
+                                                     ParseAttrs<ConvAttrs, ReadConv3dAttrs>)));
 
 }  // namespace
 }  // namespace interp::nn

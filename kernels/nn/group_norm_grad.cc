@@ -12,6 +12,7 @@
 #include "kernels/nn/norm_grad.h"
 #include "kernels/util/data_or_null.h"
 #include "kernels/util/gradient_shape.h"
+#include "kernels/util/second_gradient.h"
 #include "kernels/util/without_lod.h"
 
 namespace interp::nn {
@@ -182,7 +183,19 @@ OpDef InstanceNormGradDef() {
   def.infer = WithoutLod<Infer, kXGrad>;
   return def;
 }
-INTERP_REGISTER_OP(InstanceNormGradDef());
+constexpr SecondGradient kInstanceSecond = {
+    .type = "instance_norm_double_grad",
+    .values = {{{"x", "X"},
+                {"fwd_scale", "Scale"},
+                {"saved_mean", "SavedMean"},
+                {"saved_variance", "SavedVariance"},
+                {"grad_y", "Y@GRAD"}}},
+    .incoming = {{{"grad_x@GRAD", "X@GRAD"},
+                  {"grad_scale@GRAD", "Scale@GRAD"},
+                  {"grad_bias@GRAD", "Bias@GRAD"}}},
+    .results = {{{"x@GRAD", "X"}, {"fwd_scale@GRAD", "Scale"}, {"grad_y@GRAD", "Y@GRAD"}}}};
+
+INTERP_REGISTER_OP(WithSecond<kInstanceSecond>(InstanceNormGradDef()));
 
 }  // namespace
 }  // namespace interp::nn

@@ -11,6 +11,7 @@
 #include "kernels/util/flops.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/parallel_for.h"
+#include "kernels/util/second_gradient.h"
 #include "kernels/util/without_lod.h"
 
 namespace interp::nn {
@@ -196,9 +197,28 @@ OpDef GradDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
   };
 }
 
-INTERP_REGISTER_OP(GradDef("mul_grad", ParseAttrs<MatmulAttrs, ReadMul>, Infer));
-INTERP_REGISTER_OP(GradDef("matmul_grad", ParseAttrs<MatmulAttrs, ReadMatmul>, kInferWithoutLod));
-INTERP_REGISTER_OP(GradDef("matmul_v2_grad", ParseAttrs<MatmulAttrs, ReadMatmulV2>, Infer));
+constexpr SecondGradient kMulSecond = {
+    .type = "mul_grad_grad",
+    .values = {{{"X", "X"}, {"Y", "Y"}, {"DOut", "Out@GRAD"}}},
+    .incoming = {{{"DDX", "X@GRAD"}, {"DDY", "Y@GRAD"}}},
+    .results = {{{"DDOut", "Out@GRAD"}, {"DX", "X"}, {"DY", "Y"}}}};
+constexpr SecondGradient kMatmulSecond = {
+    .type = "matmul_grad_grad",
+    .values = {{{"X", "X"}, {"Y", "Y"}, {"DOut", "Out@GRAD"}}},
+    .incoming = {{{"DDX", "X@GRAD"}, {"DDY", "Y@GRAD"}}},
+    .results = {{{"DDOut", "Out@GRAD"}, {"DX", "X"}, {"DY", "Y"}}}};
+constexpr SecondGradient kMatmulV2Second = {
+    .type = "matmul_v2_grad_grad",
+    .values = {{{"X", "X"}, {"Y", "Y"}, {"grad_out", "Out@GRAD"}}},
+    .incoming = {{{"grad_x@GRAD", "X@GRAD"}, {"grad_y@GRAD", "Y@GRAD"}}},
+    .results = {{{"grad_out@GRAD", "Out@GRAD"}, {"X@GRAD", "X"}, {"Y@GRAD", "Y"}}}};
+
+INTERP_REGISTER_OP(WithSecond<kMulSecond>(GradDef("mul_grad", ParseAttrs<MatmulAttrs, ReadMul>,
+                                                  Infer)));
+INTERP_REGISTER_OP(WithSecond<kMatmulSecond>(
+    GradDef("matmul_grad", ParseAttrs<MatmulAttrs, ReadMatmul>, kInferWithoutLod)));
+INTERP_REGISTER_OP(WithSecond<kMatmulV2Second>(
+    GradDef("matmul_v2_grad", ParseAttrs<MatmulAttrs, ReadMatmulV2>, Infer)));
 INTERP_REGISTER_OP(GradDef("bmm_grad", ParseAttrs<MatmulAttrs, ReadBmm>, kInferWithoutLod));
 
 }  // namespace

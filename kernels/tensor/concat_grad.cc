@@ -1,6 +1,7 @@
 // concat_grad: X@GRAD[i] = the part of Out@GRAD along `axis` that X[i] became.
 #include "core/op_def.h"
 #include "kernels/util/data_mover.h"
+#include "kernels/util/second_gradient.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp {
@@ -71,6 +72,11 @@ absl::Status ConcatGrad(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+constexpr SecondGradient kSecond = {.type = "concat",
+                                    .values = {{{"AxisTensor", "AxisTensor"}}},
+                                    .incoming = {{{"X", "X@GRAD"}}},
+                                    .results = {{{"Out", "Out@GRAD"}}}};
+
 INTERP_REGISTER_OP(OpDef{
     .type = "concat_grad",
     .inputs = {{"Out@GRAD"},
@@ -81,6 +87,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = InferConcatGrad,
     .kernels = MoveKernels(ConcatGrad),
     .layout = LayoutRule::kFollows,
+    .gradient = {.make = MakeSecondGradient<kSecond>},
 });
 
 }  // namespace

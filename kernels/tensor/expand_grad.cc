@@ -7,6 +7,7 @@
 #include "core/op_def.h"
 #include "kernels/util/gradient_rows.h"
 #include "kernels/util/reduce.h"
+#include "kernels/util/second_gradient.h"
 #include "kernels/util/sum_of.h"
 #include "kernels/util/without_lod.h"
 
@@ -93,11 +94,23 @@ OpDef TileGradDef() {
   return def;
 }
 
-INTERP_REGISTER_OP(RepeatGradDef("expand_v2_grad", {"Shape", "expand_shapes_tensor"}));
+constexpr SecondGradient kExpandSecond = {
+    .type = "expand_v2",
+    .values = {{{"Shape", "Shape"}, {"expand_shapes_tensor", "expand_shapes_tensor"}}},
+    .incoming = {{{"X", "X@GRAD"}}},
+    .results = {{{"Out", "Out@GRAD"}}}};
+constexpr SecondGradient kTileSecond = {
+    .type = "tile",
+    .values = {{{"RepeatTimes", "RepeatTimes"}, {"repeat_times_tensor", "repeat_times_tensor"}}},
+    .incoming = {{{"X", "X@GRAD"}}},
+    .results = {{{"Out", "Out@GRAD"}}}};
+
+INTERP_REGISTER_OP(WithSecond<kExpandSecond>(RepeatGradDef("expand_v2_grad",
+                                                           {"Shape", "expand_shapes_tensor"})));
 INTERP_REGISTER_OP(RepeatGradDef("expand_as_v2_grad", {"Y"}));
 INTERP_REGISTER_OP(RepeatGradDef("expand_as_grad", {"target_tensor"}));
 INTERP_REGISTER_OP(RepeatGradDef("expand_grad", {"ExpandTimes", "expand_times_tensor"}));
-INTERP_REGISTER_OP(TileGradDef());
+INTERP_REGISTER_OP(WithSecond<kTileSecond>(TileGradDef()));
 
 }  // namespace
 }  // namespace interp

@@ -6,6 +6,7 @@
 #include "kernels/tensor/pad.h"
 #include "kernels/util/data_mover.h"
 #include "kernels/util/parallel_for.h"
+#include "kernels/util/second_gradient.h"
 
 namespace interp {
 namespace {
@@ -51,6 +52,9 @@ absl::Status Run(KernelContext& ctx) {
   return CopyStrided(ctx, dims, {grad, first}, {*x_grad});
 }
 
+constexpr SecondGradient kSecond = {
+    .type = "pad", .incoming = {{{"X", "X@GRAD"}}}, .results = {{{"Out", "Out@GRAD"}}}};
+
 INTERP_REGISTER_OP(OpDef{
     .type = "pad_grad",
     .inputs = {{"Out@GRAD"}},
@@ -59,6 +63,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = Infer,
     .kernels = MoveKernels(Run),
     .layout = LayoutRule::kFollows,
+    .gradient = {.make = MakeSecondGradient<kSecond>},
 });
 
 }  // namespace pad
@@ -183,8 +188,13 @@ OpDef Def(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrReade
   };
 }
 
+constexpr SecondGradient kSecond3 = {.type = "pad3d_double_grad",
+                                     .values = {{{"Paddings", "Paddings"}}},
+                                     .incoming = {{{"grad_x@GRAD", "X@GRAD"}}},
+                                     .results = {{{"grad_out@GRAD", "Out@GRAD"}}}};
+
 INTERP_REGISTER_OP(Def<2>("pad2d_grad", ParseAttrs<PadAttrs, Read2>));
-INTERP_REGISTER_OP(Def<3>("pad3d_grad", ParseAttrs<PadAttrs, Read3>));
+INTERP_REGISTER_OP(WithSecond<kSecond3>(Def<3>("pad3d_grad", ParseAttrs<PadAttrs, Read3>)));
 
 }  // namespace spatial
 }  // namespace

@@ -3,6 +3,7 @@
 #include "kernels/tensor/input_gradient.h"
 #include "kernels/tensor/slice_window.h"
 #include "kernels/util/data_mover.h"
+#include "kernels/util/second_gradient.h"
 
 namespace interp {
 namespace {
@@ -47,6 +48,14 @@ absl::Status SliceGrad(KernelContext& ctx) {
   return CopyStrided(ctx, dims, {out_grad}, {input_grad, offset});
 }
 
+constexpr SecondGradient kSliceSecond = {.type = "slice",
+                                         .values = {{{"StartsTensor", "StartsTensor"},
+                                                     {"EndsTensor", "EndsTensor"},
+                                                     {"StartsTensorList", "StartsTensorList"},
+                                                     {"EndsTensorList", "EndsTensorList"}}},
+                                         .incoming = {{{"Input", "Input@GRAD"}}},
+                                         .results = {{{"Out", "Out@GRAD"}}}};
+
 INTERP_REGISTER_OP(OpDef{
     .type = "slice_grad",
     .inputs = WithOutGrad(slice::Inputs(kNoNeedBuffer | kAnyDType | kAnyLayout),
@@ -56,6 +65,7 @@ INTERP_REGISTER_OP(OpDef{
     .kernel_dtype = GradientDType,
     .infer = InferSliceGrad,
     .kernels = MoveKernels(SliceGrad),
+    .gradient = {.make = MakeSecondGradient<kSliceSecond>},
 });
 
 }  // namespace

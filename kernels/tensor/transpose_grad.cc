@@ -1,6 +1,7 @@
 // transpose_grad, transpose2_grad: dimension axis[i] of X@GRAD is dimension i of Out@GRAD.
 #include "core/op_def.h"
 #include "kernels/util/data_mover.h"
+#include "kernels/util/second_gradient.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp {
@@ -64,8 +65,13 @@ OpDef TransposeGradDef(absl::string_view type) {
   };
 }
 
+constexpr SecondGradient kTransposeSecond = {.type = "transpose2",
+                                             .incoming = {{{"X", "X@GRAD"}}},
+                                             .results = {{{"Out", "Out@GRAD"}}},
+                                             .kept = {{{"XShape", "XShape"}}}};
+
 INTERP_REGISTER_OP(TransposeGradDef("transpose_grad"));
-INTERP_REGISTER_OP(TransposeGradDef("transpose2_grad"));
+INTERP_REGISTER_OP(WithSecond<kTransposeSecond>(TransposeGradDef("transpose2_grad")));
 
 }  // namespace
 }  // namespace interp

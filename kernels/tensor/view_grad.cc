@@ -2,6 +2,7 @@
 // older ops have X itself for that, the newer ones XShape: a 0, then the dimensions of X.
 #include "core/op_def.h"
 #include "kernels/util/data_mover.h"
+#include "kernels/util/second_gradient.h"
 #include "kernels/util/shape_args.h"
 #include "kernels/util/without_lod.h"
 
@@ -60,12 +61,29 @@ OpDef ReshapeGradDef() {
   return def;
 }
 
+constexpr SecondGradient kReshapeSecond = {.type = "reshape2_grad_grad",
+                                           .values = {{{"DOut", "Out@GRAD"}}},
+                                           .incoming = {{{"DDX", "X@GRAD"}}},
+                                           .results = {{{"DDOut", "Out@GRAD"}}}};
+constexpr SecondGradient kSqueezeSecond = {.type = "squeeze2",
+                                           .incoming = {{{"X", "X@GRAD"}}},
+                                           .results = {{{"Out", "Out@GRAD"}}},
+                                           .kept = {{{"XShape", "XShape"}}}};
+constexpr SecondGradient kUnsqueezeSecond = {
+    .type = "unsqueeze2",
+    .values = {{{"AxesTensor", "AxesTensor"}, {"AxesTensorList", "AxesTensorList"}}},
+    .incoming = {{{"X", "X@GRAD"}}},
+    .results = {{{"Out", "Out@GRAD"}}},
+    .kept = {{{"XShape", "XShape"}}}};
+
 INTERP_REGISTER_OP(ReshapeGradDef());
-INTERP_REGISTER_OP(ViewGradDef("reshape2_grad", "XShape", {"Shape", "ShapeTensor"}));
+INTERP_REGISTER_OP(WithSecond<kReshapeSecond>(ViewGradDef("reshape2_grad", "XShape",
+                                                          {"Shape", "ShapeTensor"})));
 INTERP_REGISTER_OP(ViewGradDef("squeeze_grad", "X", {}));
-INTERP_REGISTER_OP(ViewGradDef("squeeze2_grad", "XShape", {}));
+INTERP_REGISTER_OP(WithSecond<kSqueezeSecond>(ViewGradDef("squeeze2_grad", "XShape", {})));
 INTERP_REGISTER_OP(ViewGradDef("unsqueeze_grad", "X", {"AxesTensor", "AxesTensorList"}));
-INTERP_REGISTER_OP(ViewGradDef("unsqueeze2_grad", "XShape", {"AxesTensor", "AxesTensorList"}));
+INTERP_REGISTER_OP(WithSecond<kUnsqueezeSecond>(ViewGradDef("unsqueeze2_grad", "XShape",
+                                                            {"AxesTensor", "AxesTensorList"})));
 INTERP_REGISTER_OP(ViewGradDef("flatten_grad", "X", {}));
 INTERP_REGISTER_OP(ViewGradDef("flatten2_grad", "XShape", {}));
 INTERP_REGISTER_OP(ViewGradDef("flatten_contiguous_range_grad", "XShape", {}));
