@@ -20,7 +20,7 @@
 #include "tests/testing/golden.h"
 #include "tests/testing/kernel_runner.h"
 
-namespace interp {
+namespace interp::bfloat16_test {
 namespace {
 
 using ::testing::Contains;
@@ -314,4 +314,4 @@ TEST(Bfloat16Test, FusedConvolutionsRoundOnce) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::bfloat16_test
