@@ -37,7 +37,9 @@ class Deriver {
   std::vector<std::optional<SymbolicShape>> Run() {
     for (size_t v = 0; v < uses_.size(); ++v) {
       const VarUse& use = uses_[v];
-      if (use.persistable && use.writes == 0 && use.var != nullptr) shapes_[v] = use.var->dims;
+      if (!use.persistable || use.writes > 0 || use.var == nullptr) continue;
+      // No dims may be left out ones (core/io/param_decl.h).
+      if (!use.var->dims.empty()) shapes_[v] = use.var->dims;
     }
     for (const Op& op : program_.blocks[0].ops) {
       for (const Slot& slot : op.outputs) {

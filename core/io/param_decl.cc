@@ -105,8 +105,14 @@ bool FitsButForOnes(absl::Span<const int64_t> found, const ParamDecl& param) {
          FitsDims(WithoutOnes({found.begin(), found.end()}), WithoutOnes(param.dims));
 }
 
+// Paddle's Python may leave the dims out (create_var(persistable=True) without a shape), which is
+// written as those of a number are.
+bool DeclaresNoDims(const Shape& shape, const ParamDecl& param) {
+  return param.dims.empty() && shape.numel() != 1;
+}
+
 bool FitsShape(const Shape& shape, const ParamDecl& param) {
-  return FitsDims(shape.dims(), param.dims) ||
+  return FitsDims(shape.dims(), param.dims) || DeclaresNoDims(shape, param) ||
          (param.written && FitsButForOnes(shape.dims(), param));
 }
 

@@ -14,11 +14,14 @@ PlanVar TableEntry(const Program& program, const BlockTree& tree, int32_t block,
   if (var == nullptr) return entry;
   entry.kind = var->kind;
   entry.dtype = var->dtype;
-  entry.rank = var->dtype == DType::kUndefined ? -1 : static_cast<int32_t>(var->dims.size());
   entry.declared = true;
   entry.persistable |= var->kind == VarKind::kFeedMinibatch || var->kind == VarKind::kFetchList;
   entry.constant = entry.persistable && !tree.written[id];
   entry.settled = entry.persistable && entry.kind == VarKind::kLodTensor;
+  // Of a persistable variable no dims may be left out ones (core/io/param_decl.h).
+  const bool says_rank =
+      var->dtype != DType::kUndefined && !(entry.persistable && var->dims.empty());
+  if (says_rank) entry.rank = static_cast<int32_t>(var->dims.size());
   return entry;
 }
 

@@ -72,6 +72,19 @@ block 2 parent=1
   EXPECT_THAT(made_first, ElementsAre("made"));
 }
 
+// As the programs that put averages of parameters in their place have it.
+TEST(ParamDeclTest, NoDimsAreThoseOfANumberOrLeftOut) {
+  for (const bool written : {false, true}) {
+    const ParamDecl param = {"p", DType::kFloat32, {}, written};
+    EXPECT_THAT(CheckDeclared(DType::kFloat32, {3, 1, 2}, param), IsOk());
+    EXPECT_THAT(CheckDeclared(DType::kFloat32, {0}, param), IsOk());
+    EXPECT_THAT(CheckDeclared(DType::kInt32, {3}, param), FailsWith(kInvalid, "float32[]"));
+    const auto taken = AsDeclared(Filled(DType::kFloat32, {3, 1, 2}), param);
+    ASSERT_THAT(taken, IsOk());
+    EXPECT_EQ(taken->shape, Shape({3, 1, 2}));
+  }
+}
+
 TEST(ParamDeclTest, WhatIsReadTakesTheDeclaredDimsOfOne) {
   const auto dims = [](const Shape& found, std::vector<int64_t> declared, bool written = false) {
     const auto tensor = AsDeclared(Filled(DType::kFloat32, found),
