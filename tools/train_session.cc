@@ -1,3 +1,4 @@
+// Long because mistakes are looked for in one order, flags and program before the data.
 #include "tools/train_session.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "core/each_argument.h"
 #include "core/io/params.h"
 #include "interpreter/train/data_parallel.h"
+#include "passes/append_backward.h"
 #include "passes/feed_fetch.h"
 #include "passes/readers.h"
 #include "tools/sizes.h"
@@ -203,6 +205,36 @@ absl::Status SetParameters(const TrainFlags& flags, const std::vector<ParamDecl>
   return absl::OkStatus();
 }
 
+// The parameters that a step starts from: those that are marked, and those that optimizers update.
+std::vector<std::string> ParametersOfSteps(const Program& program,
+                                           const std::vector<ParamDecl>& declared) {
+  absl::flat_hash_set<absl::string_view> trained;
+  for (const VarId id : Parameters(program)) trained.insert(program.NameOf(id));
+  for (const Block& block : program.blocks) {
+    for (const Op& op : block.ops) {
+      const Slot* const updated = op.FindInput("Param");
+      if (updated == nullptr) continue;
+      for (const VarId id : updated->args) trained.insert(program.NameOf(id));
+    }
+  }
+  std::vector<std::string> names;
+  for (const ParamDecl& param : declared) {
+    const bool needed = !param.made_first && !param.unused && trained.contains(param.name);
+    if (needed) names.push_back(param.name);
+  }
+  return names;
+}
+
+absl::Status CheckValues(const std::vector<std::string>& parameters, const TrainSession& session) {
+  for (const std::string& name : parameters) {
+    const Variable* const variable = session.trainer->scope()->root().FindLocal(name);
+    const bool made = variable != nullptr && variable->tensor.dtype != DType::kUndefined;
+    if (made && (variable->tensor.has_memory() || variable->tensor.numel() == 0)) continue;
+    return NotFound("parameter '", name, "' has no value: expected one from --startup or --params");
+  }
+  return absl::OkStatus();
+}
+
 // The folder of checkpoints, for this training alone.
 absl::Status OpenCheckpoints(const TrainFlags& flags, TrainSession& session, ExitCode& blame) {
   if (!KeepsCheckpoints(flags)) return absl::OkStatus();
@@ -376,6 +408,7 @@ absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const Core
                           MakeTrainerOptions(flags, options, model.program));
   blame = ExitCode::kModelUnusable;
   const std::vector<ParamDecl> declared = ParamsOf(model.program);
+  const std::vector<std::string> parameters = ParametersOfSteps(model.program, declared);
   session.sparse_vars = SparseVars(model.program);
   INTERP_ASSIGN_OR_RETURN(
       session.trainer,
@@ -391,6 +424,8 @@ absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const Core
   INTERP_RETURN_IF_ERROR(set);
   INTERP_RETURN_IF_ERROR(Resume(flags, session, blame));
   INTERP_RETURN_IF_ERROR(FollowRank0(flags, session));
+  blame = ExitCode::kModelUnusable;
+  INTERP_RETURN_IF_ERROR(CheckValues(parameters, session));
   INTERP_RETURN_IF_ERROR(PrepareEvaluation(flags, options, session, blame));
   return session;
 }

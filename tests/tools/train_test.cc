@@ -573,6 +573,13 @@ TEST(Train, SaysWhatIsWrong) {
   };
   EXPECT_THAT(error({"train", regression.main(), "--data", regression.data(), "--batch-size", "8"}),
               HasSubstr("expected --startup or --params"));
+  std::ofstream(regression / "rate.txt")
+      << "program version=0\nblock 0\n  var lr float32[1] persistable\n"
+         "  fill_constant() -> (Out=lr) {dtype=5, shape=longs:[1], value=0.02}\n";
+  EXPECT_THAT(error({"train", regression.main(), "--data", regression.data(), "--batch-size", "8",
+                     "--startup", regression / "rate.txt"},
+                    4),
+              HasSubstr("parameter 'w' has no value: expected one from --startup or --params"));
   EXPECT_THAT(error(regression.Arguments({"--epochs", "1", "--steps", "2"})),
               HasSubstr("expected one of the two"));
   EXPECT_THAT(error(regression.Arguments({"--data-parallel", "--bucket-size", "4Q"})),
