@@ -122,7 +122,8 @@ MappedFile::~MappedFile() {
 absl::StatusOr<FileWriter> FileWriter::Create(const std::string& path) {
   if (path.find('\0') != std::string::npos) return InvalidArgument("a path holds a zero byte");
   struct stat info;
-  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+  const bool exists = stat(path.c_str(), &info) == 0;
+  if (exists && !S_ISREG(info.st_mode)) {
     const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (fd < 0) return SystemError("open", path);
     return FileWriter(fd, path, "");
@@ -131,6 +132,9 @@ absl::StatusOr<FileWriter> FileWriter::Create(const std::string& path) {
   std::string temporary;
   const int fd = CreateBeside(target, temporary);
   if (fd < 0) return SystemError("create", path);
+  // What others may not read is to stay so. File systems without rights refuse.
+  constexpr mode_t kRights = 0777;
+  if (exists) fchmod(fd, info.st_mode & kRights);
   return FileWriter(fd, target, std::move(temporary));
 }
 

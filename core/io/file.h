@@ -40,8 +40,8 @@ class MappedFile {
 };
 
 // Writes a file beside its final place and renames it there on Commit, so that readers see the old
-// file or the new one, never a part. Without Commit nothing remains. A path that names a device or
-// a pipe is written directly.
+// file or the new one, never a part. The new one has the old one's rights of access. Without Commit
+// nothing remains. A path that names a device or a pipe is written directly.
 class FileWriter {
  public:
   static absl::StatusOr<FileWriter> Create(const std::string& path);

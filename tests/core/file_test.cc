@@ -123,6 +123,19 @@ TEST(FileTest, ReplacingAFileLeavesMappingsAlone) {
   EXPECT_EQ(mapped->bytes(), "old");
 }
 
+TEST(FileTest, WhoMayReadAFileStaysWhenItIsReplaced) {
+  const TempFolder folder;
+  namespace fs = std::filesystem;
+  Write(folder / "f", "old");
+  const fs::perms usual = fs::status(folder / "f").permissions();
+  for (const fs::perms rights :
+       {fs::perms::owner_read | fs::perms::owner_write, fs::perms::owner_all, usual}) {
+    fs::permissions(folder / "f", rights);
+    Write(folder / "f", "new");
+    EXPECT_EQ(fs::status(folder / "f").permissions(), rights);
+  }
+}
+
 TEST(FileTest, LinksAreFollowed) {
   const TempFolder folder;
   Write(folder / "f", "old");
