@@ -15,7 +15,8 @@ namespace interp {
 // Called from the threads of a run, so implementations must be safe for concurrent calls with
 // different `worker`. `worker` is 0 for the thread that called Run, 1 and up for the threads of the
 // work queue; under the engine scheduler, where the caller only waits, 0 and up for its threads.
-// Times are nanoseconds of the steady clock. Without an observer a run reads no clock.
+// Times are nanoseconds of the steady clock. Without an observer a run reads no clock. What they
+// throw ends the run, as its error; OnFree throws nothing.
 //
 // Work in a CUDA graph is enqueued at once: the first of its instructions takes the time of all,
 // and its outputs have memory from the start.

@@ -1,5 +1,6 @@
 #include "interpreter/run/run_one.h"
 
+#include "core/catching.h"
 #include "core/steady_clock.h"
 
 namespace interp {
@@ -33,19 +34,21 @@ namespace {
   return absl::OkStatus();
 }
 
+absl::Status RunOrThrow(const RunParts& parts, InstrId id, const RunContext& context) {
+  if (parts.with_devices) INTERP_RETURN_IF_ERROR(WaitForDevices(parts, id, context));
+  INTERP_RETURN_IF_ERROR(context.observer == nullptr ? parts.runner->Run(id, context)
+                                                     : RunObserved(parts, id, context));
+  if (parts.control->Expired()) [[unlikely]]
+    return parts.runner->Explain(id, RunControl::TimedOut());
+  return absl::OkStatus();
+}
+
 }  // namespace
 
+// Whatever is thrown: schedulers count an instruction that has failed like any other.
 void RunOne(const RunParts& parts, InstrId id, const RunContext& context) {
   if (parts.control->ShouldStop()) return;
-  absl::Status status;
-  if (parts.with_devices) status = WaitForDevices(parts, id, context);
-  if (status.ok()) {
-    status = context.observer == nullptr ? parts.runner->Run(id, context)
-                                         : RunObserved(parts, id, context);
-  }
-  if (status.ok() && parts.control->Expired()) [[unlikely]] {
-    status = parts.runner->Explain(id, RunControl::TimedOut());
-  }
+  absl::Status status = Catching([&] { return RunOrThrow(parts, id, context); });
   if (!status.ok()) parts.control->Fail(std::move(status));
 }
 

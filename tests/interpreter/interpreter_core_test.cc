@@ -679,6 +679,36 @@ class Recorder : public RunObserver {
   std::mutex mutex_;
 };
 
+// Throws once an instruction has run.
+class Thrower : public RunObserver {
+ public:
+  explicit Thrower(InstrId at) : at_(at) {}
+  void OnInstruction(InstrId instruction, int /*worker*/, int64_t /*start_ns*/,
+                     int64_t /*end_ns*/) override {
+    if (instruction == at_) throw std::runtime_error("seen enough");
+  }
+
+ private:
+  const InstrId at_;
+};
+
+TEST(InterpreterCoreTest, WhatObserversThrowEndsTheRunAndLeavesNothing) {
+  for (const CoreOptions& options : AllSchedulers()) {
+    SCOPED_TRACE(absl::StrCat(Name(options.scheduler), " ", options.num_workers));
+    const auto core = MakeCore(Diamonds(), nullptr, options);
+    const auto expected = core->Run({X()});
+    ASSERT_THAT(expected, IsOk());
+    for (size_t at = 0; at < core->plan().instructions.size(); ++at) {
+      Thrower thrower(static_cast<InstrId>(at));
+      EXPECT_THAT(core->Run({X()}, {.observer = &thrower}),
+                  FailsWith(StatusCode::kInternal, "seen enough"));
+      const auto again = core->Run({X()});
+      ASSERT_THAT(again, IsOk());
+      EXPECT_TRUE(SameBits(*again, *expected)) << "after a throw at " << at;
+    }
+  }
+}
+
 TEST(InterpreterCoreTest, ObserversSeeEachInstructionOnceAndInOrder) {
   for (const CoreOptions& options : AllSchedulers()) {
     const auto core = MakeCore(Diamonds(), nullptr, options);
