@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <new>
+#include <system_error>
 #include <type_traits>
 
 #include "core/status.h"
@@ -16,6 +17,11 @@ std::invoke_result_t<const Function&> Catching(const Function& function) {
     return function();
   } catch (const std::bad_alloc&) {
     return ResourceExhausted("the system has no memory left");
+  } catch (const std::system_error& e) {
+    if (e.code() != std::errc::resource_unavailable_try_again) {
+      return absl::InternalError(e.what());
+    }
+    return ResourceExhausted("the system gives no thread: ", e.what());
   } catch (const std::exception& e) {
     return absl::InternalError(e.what());
   } catch (...) {

@@ -7,7 +7,9 @@
 #include <random>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "core/catching.h"
 
 namespace interp {
 namespace {
@@ -96,6 +98,19 @@ struct Caller {
   }
 };
 
+// `work` of 0 to count-1, each on a thread of its own. Requests a stop where the system gives
+// fewer.
+absl::Status OnThreads(int count, std::stop_source& stop, const std::function<void(int)>& work) {
+  std::vector<std::jthread> threads;
+  const absl::Status started = Catching([&] {
+    for (int i = 0; i < count; ++i) threads.emplace_back([&work, i] { work(i); });
+    return absl::OkStatus();
+  });
+  if (started.ok()) return started;
+  stop.request_stop();
+  return Annotate(started, absl::StrCat("caller ", threads.size() + 1, " of ", count));
+}
+
 LoadResult Collect(absl::Span<const Caller> callers, Clock::time_point start) {
   LoadResult result;
   for (const Caller& caller : callers) {
@@ -118,12 +133,8 @@ absl::StatusOr<LoadResult> GenerateLoad(const LoadOptions& options,
   const Clock::time_point start = Clock::now();
   Arrivals arrivals(options, start);
   std::vector<Caller> callers(options.num_threads);
-  {
-    std::vector<std::jthread> threads;
-    for (Caller& caller : callers) {
-      threads.emplace_back([&] { caller.Run(arrivals, stop, call); });
-    }
-  }
+  INTERP_RETURN_IF_ERROR(
+      OnThreads(options.num_threads, stop, [&](int i) { callers[i].Run(arrivals, stop, call); }));
   LoadResult result = Collect(callers, start);
   if (options.stop.stop_requested()) return result;
   // Calls that arrive by themselves take the whole time, however early the last one ended.
@@ -137,17 +148,14 @@ absl::StatusOr<LoadResult> GenerateLoad(const LoadOptions& options,
 
 absl::Status WarmUp(const LoadOptions& options, int times,
                     const std::function<absl::Status()>& call) {
+  std::stop_source stop;
+  const std::stop_callback forward(options.stop, [&] { stop.request_stop(); });
   std::vector<absl::Status> statuses(options.num_threads);
-  {
-    std::vector<std::jthread> threads;
-    for (absl::Status& status : statuses) {
-      threads.emplace_back([&] {
-        for (int i = 0; i < times && status.ok() && !options.stop.stop_requested(); ++i) {
-          status = call();
-        }
-      });
+  INTERP_RETURN_IF_ERROR(OnThreads(options.num_threads, stop, [&](int thread) {
+    for (int i = 0; i < times && statuses[thread].ok() && !stop.stop_requested(); ++i) {
+      statuses[thread] = call();
     }
-  }
+  }));
   for (const absl::Status& status : statuses) INTERP_RETURN_IF_ERROR(status);
   return absl::OkStatus();
 }

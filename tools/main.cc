@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
+#include "core/catching.h"
 #include "core/near_names.h"
 #include "tools/app.h"
 #include "tools/manual.h"
@@ -52,9 +53,12 @@ ExitCode Main(int argc, char** argv) {
     std::ostringstream help;
     if (app->exit(error, help, help) == 0) return Show(help.str());
     return Fail(ExitCode::kUsage, Explain(*app, error));
-  } catch (const std::exception& error) {
+  } catch (...) {
     // Of the system: no thread, no memory.
-    return Fail(ExitCode::kRunFailed, ResourceExhausted(error.what()));
+    const auto error = [exception = std::current_exception()]() -> absl::Status {
+      std::rethrow_exception(exception);
+    };
+    return Fail(ExitCode::kRunFailed, Catching(error));
   }
   return exit_code;
 }

@@ -22,7 +22,11 @@ BatchLoader::BatchLoader(std::shared_ptr<SampleSource> source, const BatchOption
       batches_(BatchesPerEpoch(source_->num_samples(), options)),
       limit_(end),
       at_(start) {
-  thread_ = std::thread([this] { Work(); });
+  const absl::Status started = Catching([this] {
+    thread_ = std::thread([this] { Work(); });
+    return absl::OkStatus();
+  });
+  if (!started.ok()) end_ = started;  // else it is the thread's
 }
 
 BatchLoader::~BatchLoader() {
@@ -31,7 +35,7 @@ BatchLoader::~BatchLoader() {
     stop_ = true;
   }
   wake_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 absl::StatusOr<Batch> BatchLoader::Next() {

@@ -9,6 +9,7 @@
 
 #include "interpreter/train/dataset.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/no_threads.h"
 
 namespace interp {
 namespace {
@@ -123,6 +124,15 @@ TEST(BatchLoader, ExceptionsOnItsThreadBecomeErrors) {
   dataset->num_samples = int64_t{1} << 61;
   BatchLoader loader(SourceOf(dataset), {.batch_size = 1});
   for (int i = 0; i < 2; ++i) EXPECT_FALSE(loader.Next().ok());
+}
+
+TEST(BatchLoader, WithoutAThreadThereAreNoBatches) {
+  const testing::NoThreads none;
+  BatchLoader loader(Counting(5), {.batch_size = 2});
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(loader.Next(),
+                FailsWith(absl::StatusCode::kResourceExhausted, "the system gives no thread"));
+  }
 }
 
 FeedSpec Feed(std::string name, DType dtype, Shape shape) {

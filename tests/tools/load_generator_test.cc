@@ -6,6 +6,8 @@
 #include <atomic>
 #include <thread>
 
+#include "tests/testing/no_threads.h"
+
 namespace interp {
 namespace {
 
@@ -72,6 +74,18 @@ TEST(GenerateLoadTest, TheFirstErrorEndsAllThreads) {
     return absl::OkStatus();
   });
   EXPECT_EQ(result.status().message(), "the tenth");
+}
+
+TEST(GenerateLoadTest, ThreadsThatTheSystemRefusesAreAnError) {
+  const testing::NoThreads none;
+  const auto call = [] { return absl::OkStatus(); };
+  const LoadOptions options = {.num_threads = 4, .duration = 1h};
+  for (const absl::Status& status :
+       {GenerateLoad(options, call).status(), WarmUp(options, 1, call)}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_THAT(std::string(status.message()),
+                ::testing::StartsWith("caller 1 of 4: the system gives no thread: "));
+  }
 }
 
 TEST(GenerateLoadTest, AStopKeepsWhatWasMeasured) {
