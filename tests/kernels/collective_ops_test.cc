@@ -9,7 +9,7 @@
 #include "tests/kernels/rank_runs.h"
 #include "tests/testing/program_builder.h"
 
-namespace interp {
+namespace interp::collective_ops_test {
 namespace {
 
 using ::testing::Each;
@@ -329,4 +329,4 @@ TEST(CollectiveOps, AreDifferentiatedAsTensorParallelLayersNeedIt) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::collective_ops_test
