@@ -103,12 +103,11 @@ absl::StatusOr<std::unique_ptr<OnednnConv>> OnednnConv::Make(const ConvProblem& 
                                                              const ConvEpilogue& epilogue,
                                                              DType dtype, DType out_dtype) {
   const bool wide = out_dtype == DType::kFloat32;
-  if (!wide && !IsPostOp(epilogue.activation)) {
+  const bool late = !IsPostOp(epilogue.activation) || !KeepsNanAsPostOp(epilogue.activation) ||
+                    (wide && IsCached(problem) && !PaysAsPostOp(epilogue.activation));
+  if (late && !wide) {
     return Unimplemented("activations that are no post-ops are computed in float32");
   }
-  const bool late = !IsPostOp(epilogue.activation) ||
-                    (wide && !KeepsNanAsPostOp(epilogue.activation)) ||
-                    (wide && IsCached(problem) && !PaysAsPostOp(epilogue.activation));
   auto conv = std::make_unique<OnednnConv>();
   conv->dtype_ = dtype;
   INTERP_RETURN_IF_ERROR(CatchErrorsOfMaking([&]() -> absl::Status {

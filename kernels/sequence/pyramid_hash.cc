@@ -293,7 +293,7 @@ INTERP_REGISTER_OP(OpDef{
           ctx.Set(kDropPos, DType::kInt32);
           ctx.Set(kTemp, DType::kFloat32);
         },
-    .kernels = {{DType::kFloat32, PyramidHash<float>}, {DType::kFloat64, PyramidHash<double>}},
+    .kernels = {{DType::kFloat32, PyramidHash<float>}},
     .dynamic_outputs = true,
 });
 

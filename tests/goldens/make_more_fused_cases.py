@@ -6,6 +6,7 @@
 Same needs and same format as make_goldens.py; more_fused.tar.xz beside this file is the result. Every case of an op of
 GRADIENTS is also one of its gradient. Ops of MODELS have no kernel on CPU: their results are those of NumPy.
 """
+import json
 import struct
 import sys
 
@@ -312,7 +313,7 @@ def _dropout_add(r, op):
 
 @model("fused_dropout_add")
 def _dropout_add_model(case):
-    factor = 1 - case.attrs["p"] if case.attrs["mode"] == "downgrade_in_infer" else 1
+    factor = 1 - float(np.float32(case.attrs["p"])) if case.attrs["mode"] == "downgrade_in_infer" else 1
     return {"out": (case.ins["x"] * np.array(factor, case.ins["x"].dtype) + case.ins["y"]).astype(case.ins["x"].dtype)}
 
 
@@ -381,8 +382,8 @@ def _correlation(r, op):
                        tol=loose(dtype))
 
 
-@model("correlation")
-def _correlation_model(case):
+def displacements(case, gradient=None):
+    """The result, or with that of Output the gradients of both images."""
     pad, kernel, most, stride, step = (case.attrs[n] for n in ("pad_size", "kernel_size", "max_displacement", "stride1", "stride2"))
     one, two = (np.pad(case.ins[f"Input{i}"], ((0, 0), (0, 0), (pad, pad), (pad, pad))) for i in (1, 2))
     n, c, h, w = one.shape
@@ -391,13 +392,58 @@ def _correlation_model(case):
     wide = lambda a: np.pad(a, ((0, 0), (0, 0), (rad, rad), (rad, rad)))
     one, two = wide(one), wide(two)
     out = np.zeros((n, (2 * steps + 1) ** 2, len(ys), len(xs)))
+    grads = np.zeros(one.shape), np.zeros(one.shape)
     for d, (dy, dx) in enumerate((j * step, i * step) for j in range(-steps, steps + 1) for i in range(-steps, steps + 1)):
         for a, y in enumerate(ys):
             for b, x in enumerate(xs):
-                first = one[:, :, y:y + 2 * rad + 1, x:x + 2 * rad + 1]
-                second = two[:, :, y + dy:y + dy + 2 * rad + 1, x + dx:x + dx + 2 * rad + 1]
-                out[:, d, a, b] = (first * second).sum((1, 2, 3)) / (kernel * kernel * c)
-    return {"Output": out.astype(case.ins["Input1"].dtype)}
+                first = np.s_[:, :, y:y + 2 * rad + 1, x:x + 2 * rad + 1]
+                second = np.s_[:, :, y + dy:y + dy + 2 * rad + 1, x + dx:x + dx + 2 * rad + 1]
+                out[:, d, a, b] = (one[first] * two[second]).sum((1, 2, 3)) / (kernel * kernel * c)
+                if gradient is not None:
+                    factor = gradient[:, d, a, b].reshape(n, 1, 1, 1) / (kernel * kernel * c)
+                    grads[0][first] += factor * two[second]
+                    grads[1][second] += factor * one[first]
+    inner = np.s_[:, :, pad + rad:h - pad + rad, pad + rad:w - pad + rad]
+    return out if gradient is None else tuple(np.ascontiguousarray(grad[inner]) for grad in grads)
+
+
+@model("correlation")
+def _correlation_model(case):
+    return {"Output": displacements(case).astype(case.ins["Input1"].dtype)}
+
+
+@cases("correlation_grad")
+def _correlation_grad(r, op):
+    for case in _correlation(r, op):
+        case.ins["Output@GRAD"] = r.f(displacements(case).shape, dtype=case.ins["Input1"].dtype.name)
+        yield Case(case.name, case.ins, "Input1@GRAD,Input2@GRAD", case.attrs, tol=case.tol)
+
+
+@model("correlation_grad")
+def _correlation_grad_model(case):
+    grads = displacements(case, case.ins["Output@GRAD"])
+    return {f"Input{i + 1}_GRAD": grad.astype(case.ins["Input1"].dtype) for i, grad in enumerate(grads)}
+
+
+# ----------------------------------------------------------------------------
+def widen(out, op, name):
+    """A copy of a case of float32, which is all that Paddle has, as float64."""
+    folder = f"{out}/{op}/{name}"
+    with open(f"{folder}/case.json") as f:
+        old = json.load(f)
+    wide = lambda file: np.load(f"{folder}/{file}").astype("float64")
+    given = {n: lod_of(wide(file), old["lod"].get(n)) for n, file in old["feeds"].items()}
+    fetched = {n: lod_of(wide(file), old["lod"].get(f"out:{n}")) for n, file in old["fetches"].items()}
+    slots = lambda kind: {s: [n for n in names if n in (given if kind == "inputs" else fetched)] for s, names in old["slots"][kind].items()}
+    ins = {s: given[names[0]] for s, names in slots("inputs").items() if names}
+    outs = {s: 1 for s, names in slots("outputs").items() if names}
+    case = Case(f"{name}_float64", ins, outs, old["attrs"], op=op, tol=(old["rtol"], old["atol"]))
+    results = {g.safe(s): fetched[names[0]] for s, names in slots("outputs").items() if names}
+    write_modelled_case(out, case, results, "what Paddle computed as float32")
+
+
+def lod_of(array, offsets):
+    return g.LoD(array, offsets) if offsets else array
 
 
 # ----------------------------------------------------------------------------
@@ -411,6 +457,8 @@ def make(out, case):
     g.make_forward_case(out, 0, case)
     if case.op in GRADIENTS:
         g.make_grad_case(out, 0, g.Rng(0, f"more_fused/{case.op}/{case.name}"), case, case.op + "_grad")
+        for op in (case.op, case.op + "_grad"):
+            widen(out, op, case.name)
 
 
 def main():

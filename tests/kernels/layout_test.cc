@@ -8,6 +8,7 @@
 #include "core/program_parse.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "passes/fused_products.h"
 #include "passes/variable_attributes.h"
 #include "tests/kernels/op_runs.h"
 #include "tests/testing/golden_run.h"
@@ -37,6 +38,7 @@ std::vector<std::string> Differences(const std::string& folder, const KernelRunO
   const absl::StatusOr<GoldenCase> golden = testing::ReadGoldenCase(folder);
   if (!golden.ok()) return {golden.status().ToString()};
   absl::StatusOr<Program> program = LoadProgram(golden->program);
+  if (program.ok()) program = SplitFusedProducts(*std::move(program));
   if (program.ok()) program = BindVariableAttributes(*std::move(program), {OpRegistry::Global()});
   if (!program.ok()) return {program.status().ToString()};
   const Op* op = OnlyOp(*program);

@@ -191,6 +191,7 @@ const absl::flat_hash_map<std::string, std::vector<Case>>& Cases() {
       {"depthwise_conv2d", {Conv("depthwise_conv2d", {1, 32, 12, 12}, {32, 1, 3, 3}, 32)}},
       {"conv3d", {Conv("conv3d", {1, 4, 6, 6, 6}, {8, 4, 3, 3, 3})}},
       {"fused_conv2d", {Conv("fused_conv2d", {1, 16, 9, 9}, {16, 16, 1, 1})}},
+      {"fused_conv3d", {Conv("fused_conv3d", {1, 4, 6, 6, 6}, {8, 4, 3, 3, 3})}},
       {"fused_pointwise_depthwise", {ConvPair()}},
       {"lookup_table", {Lookup("lookup_table", -1), Lookup("lookup_table", 2)}},
       {"lookup_table_v2", {Lookup("lookup_table_v2", -1), Lookup("lookup_table_v2", 2)}},
