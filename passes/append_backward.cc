@@ -99,7 +99,7 @@ class BlockBackward {
       return versions_.UndoesUpdate(op, index) ? AddUndo(*def, op, index) : absl::OkStatus();
     }
     if (none || (inner < 0 && !AnyInputDepends(op))) {
-      Forget(outputs, /*adds=*/true);
+      Forget(outputs);
       return absl::OkStatus();
     }
     if (def == nullptr || !def->gradient.exists()) {
@@ -148,7 +148,7 @@ class BlockBackward {
       sums_.Rename(around.back().second, id);
     }
     if (gradient_block < 0) {
-      Forget(outputs, /*adds=*/false);
+      Forget(outputs);
     } else {
       INTERP_RETURN_IF_ERROR(AddOps(def, op, index, gradient_block, outputs));
       versions_.Undo(outcomes_.undone[inner], index);
@@ -178,8 +178,8 @@ class BlockBackward {
     return std::any_of(inputs.begin(), inputs.end(), [&](VarId id) { return context_.Wants(id); });
   }
 
-  void Forget(const std::vector<VarId>& outputs, bool adds) {
-    for (const VarId id : outputs) sums_.Forget(id, adds);
+  void Forget(const std::vector<VarId>& outputs) {
+    for (const VarId id : outputs) sums_.Forget(id);
   }
 
   // Makes the gradient of the block that `op` runs; -1: no gradient flows through it.
@@ -250,7 +250,7 @@ class BlockBackward {
         sums_.SetZeros(var);
       }
     }
-    Forget(outputs, /*adds=*/gradient_block < 0);
+    Forget(outputs);
     absl::flat_hash_map<VarId, VarId> wanted;  // inputs by their gradients
     for (const VarId id : ArgumentsOf(op.inputs)) {
       if (!made.empty() && context_.Wants(id)) wanted.emplace(context_.GradientOf(id), id);

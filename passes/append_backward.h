@@ -44,8 +44,6 @@ struct BackwardProgram {
 //   - A variable that is written again (a loop's counter) has one gradient for each version, under
 //     one name.
 //   - A program may have gradients that the loss is made of (earlier_gradients.h).
-//   - Of a parameter that an op writes again the gradients of all versions are added up, so that the
-//     value it had counts as well as the one it gets.
 //   - `is_sparse` of an op makes the gradients that it gives selected rows.
 //
 // The ops have op_role 1, and op_role_var where they give the gradient of a source; the op that

@@ -43,47 +43,13 @@ GradientSums::Part GradientSums::Push(Op op) {
   return {.op = static_cast<int>(ops_.size()) - 1, .slot = 0, .arg = 0};
 }
 
-void GradientSums::Forget(VarId var, bool adds) {
+void GradientSums::Forget(VarId var) {
   if (!context_.IsTensor(block_, var)) return;
   if (Has(var) && is_source_.contains(var)) {
     AddUp(var);
-    overwritten_[var] = {.part = gradients_[var][0], .adds = adds};
+    overwritten_.insert(var);
   }
   gradients_.erase(var);
-}
-
-// Gives what is forgotten of sources names of their own, before `made` writes the plain ones.
-void GradientSums::SaveLater(const Op& made, const absl::flat_hash_map<VarId, VarId>& wanted) {
-  const std::vector<VarId> read = ArgumentsOf(made.inputs);
-  for (const VarId gradient : ArgumentsOf(made.outputs)) {
-    const auto found = wanted.find(gradient);
-    if (found == wanted.end()) continue;
-    const auto later = overwritten_.find(found->second);
-    const bool replaces = std::find(read.begin(), read.end(), gradient) != read.end();
-    if (later == overwritten_.end() || !later->second.adds || replaces) continue;
-    Op copy;
-    copy.type = "assign";
-    AddInput(copy, "X", {gradient});
-    AddOutput(copy, "Out", {gradient});
-    SetRole(copy, kBackwardRole);
-    const Part part = Push(std::move(copy));
-    Rename(part, found->second);
-    later_[found->second].push_back(part);
-    overwritten_.erase(later);
-  }
-}
-
-// Paddle adds the gradients of all versions of a parameter.
-void GradientSums::AddLater() {
-  for (const auto& [var, saved] : later_) {
-    std::vector<Part>& parts = gradients_[var];
-    if (parts.empty()) {
-      parts.push_back(overwritten_.at(var).part);  // the op that wrote again has read it
-    } else if (parts.size() == 1 && !KeepsPlainName(parts[0], var)) {
-      Rename(parts[0], var);
-    }
-    parts.insert(parts.end(), saved.begin(), saved.end());
-  }
 }
 
 void GradientSums::SetSources(const std::vector<VarId>& sources) {
@@ -92,7 +58,6 @@ void GradientSums::SetSources(const std::vector<VarId>& sources) {
 }
 
 void GradientSums::Finish() {
-  AddLater();
   AddLastSums();
   for (const VarId source : sources_) NoteSource(source);
   for (const Op& op : ops_) Declare(op);
@@ -149,7 +114,6 @@ void GradientSums::Append(Op made, const absl::flat_hash_map<VarId, VarId>& want
     return attr.name == "op_callstack" || attr.name == "op_role_var";
   });
   SetRole(made, kBackwardRole);
-  SaveLater(made, wanted);
   const std::vector<VarId> args = ArgumentsOf(made.inputs);
   const absl::flat_hash_set<VarId> read(args.begin(), args.end());
   absl::flat_hash_map<VarId, int> given;

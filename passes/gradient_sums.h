@@ -2,7 +2,6 @@
 // block to the first, and what the gradient of each variable is the sum of.
 #pragma once
 
-#include <map>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -58,8 +57,8 @@ class GradientSums {
               absl::FunctionRef<bool(VarId)> makes_rows);
   // Earlier versions of the variable have nothing to do with what comes later. An op that writes an
   // array changes one element and leaves the others. Of a source the gradient that is forgotten
-  // stays under its plain name, for want of one of an earlier version; `adds`: it is added to one.
-  void Forget(VarId var, bool adds);
+  // stays under its plain name, for want of one of an earlier version.
+  void Forget(VarId var);
   void SetSources(const std::vector<VarId>& sources);
 
   // Makes the gradient of a variable one value under its plain name.
@@ -78,8 +77,6 @@ class GradientSums {
 
  private:
   Op Sum(VarId var, const std::vector<Part>& parts);
-  void SaveLater(const Op& made, const absl::flat_hash_map<VarId, VarId>& wanted);
-  void AddLater();
   VarId NameOf(const Part& part, VarId var);
   void AddPart(VarId var, Part part);
   bool KeepsPlainName(const Part& part, VarId var);
@@ -99,13 +96,7 @@ class GradientSums {
   absl::flat_hash_set<VarId> incoming_;
   std::vector<VarId> sources_;
   absl::flat_hash_set<VarId> is_source_;
-  // Of a source that is written again, the gradient of the later version.
-  struct Later {
-    Part part;  // under the plain name
-    bool adds = false;
-  };
-  absl::flat_hash_map<VarId, Later> overwritten_;
-  std::map<VarId, std::vector<Part>> later_;  // those that have names of their own
+  absl::flat_hash_set<VarId> overwritten_;  // sources of which a later version has a gradient
   std::vector<VarId> given_;
   absl::flat_hash_set<VarId> rows_;
   std::vector<int> moved_;                  // positions of ops after AddLastSums
