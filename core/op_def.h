@@ -100,8 +100,9 @@ struct KernelDef {
   // Whether it computes what the op's attributes ask for, of a row of a device; null: always.
   bool (*takes)(const void* attrs) = nullptr;
   // Of a row of the host: makes what `run` keeps for these shapes (primitives, packed constants)
-  // before its first run and beside other instructions, on a thread that is to take no other. Only
-  // constants have memory. `run` makes what is missing, and finds errors again. Null: nothing.
+  // before its first run and beside other instructions; ParallelFor stays on the calling thread. Of
+  // inputs only the values of constants are to be read (KernelContext::input_is_constant), and
+  // outputs have no memory. `run` makes what is missing, and finds errors again. Null: nothing.
   KernelFn prepare = nullptr;
 };
 

@@ -392,7 +392,12 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Impl::RunClaimed(
   main_->RunMain(same_feeds, options.observer);
   if (buffers_ != nullptr) buffers_->Flush();
   absl::Status status = FinishDevices(control_.Finish(), options);
-  if (options.observer != nullptr) options.observer->OnRunEnd(SteadyNowNs());
+  if (options.observer != nullptr) {
+    status.Update(Catching([&] {
+      options.observer->OnRunEnd(SteadyNowNs());
+      return absl::OkStatus();
+    }));
+  }
   DropFeeds();
   std::vector<Tensor> fetched = TakeFetches();
   if (status.ok()) status = Separate(feeds, *parameters_, fetched);
@@ -422,12 +427,20 @@ absl::Status InterpreterCore::Impl::BeginDevices() {
 absl::Status InterpreterCore::Impl::FinishDevices(absl::Status status, const RunOptions& options) {
   if (devices_ == nullptr) return status;
   const int64_t start_ns = options.observer != nullptr ? SteadyNowNs() : 0;
-  if (options.observer != nullptr) options.observer->OnWaitStart(-1, -1, /*worker=*/0, start_ns);
+  if (options.observer != nullptr) {
+    status.Update(Catching([&] {
+      options.observer->OnWaitStart(-1, -1, /*worker=*/0, start_ns);
+      return absl::OkStatus();
+    }));
+  }
   const absl::Status done = status.ok() && !options.wait_for_devices
                                 ? devices_->SynchronizeHostMemory()
                                 : devices_->Synchronize();
   if (options.observer != nullptr) {
-    options.observer->OnWaitEnd(-1, -1, /*worker=*/0, start_ns, SteadyNowNs());
+    status.Update(Catching([&] {
+      options.observer->OnWaitEnd(-1, -1, /*worker=*/0, start_ns, SteadyNowNs());
+      return absl::OkStatus();
+    }));
   }
   status.Update(done);
   // Work in flight may fail from here on: the run after this one tells.

@@ -205,11 +205,10 @@ absl::Status SetParameters(const TrainFlags& flags, const std::vector<ParamDecl>
   return absl::OkStatus();
 }
 
-// The parameters that a step starts from: those that are marked, and those that optimizers update.
+// The parameters that a step starts from and updates.
 std::vector<std::string> ParametersOfSteps(const Program& program,
                                            const std::vector<ParamDecl>& declared) {
   absl::flat_hash_set<absl::string_view> trained;
-  for (const VarId id : Parameters(program)) trained.insert(program.NameOf(id));
   for (const Block& block : program.blocks) {
     for (const Op& op : block.ops) {
       const Slot* const updated = op.FindInput("Param");

@@ -119,6 +119,17 @@ MappedFile::~MappedFile() {
   if (size_bytes_ > 0) munmap(data_, size_bytes_);
 }
 
+namespace {
+
+// What others may not read is to stay so. File systems without rights refuse.
+void KeepRights(int fd, const struct stat& replaced) {
+  const bool same_group = fchown(fd, static_cast<uid_t>(-1), replaced.st_gid) == 0;
+  const mode_t rights = same_group ? 0777 : 0707;
+  fchmod(fd, replaced.st_mode & rights);
+}
+
+}  // namespace
+
 absl::StatusOr<FileWriter> FileWriter::Create(const std::string& path) {
   if (path.find('\0') != std::string::npos) return InvalidArgument("a path holds a zero byte");
   struct stat info;
@@ -132,9 +143,7 @@ absl::StatusOr<FileWriter> FileWriter::Create(const std::string& path) {
   std::string temporary;
   const int fd = CreateBeside(target, temporary);
   if (fd < 0) return SystemError("create", path);
-  // What others may not read is to stay so. File systems without rights refuse.
-  constexpr mode_t kRights = 0777;
-  if (exists) fchmod(fd, info.st_mode & kRights);
+  if (exists) KeepRights(fd, info);
   return FileWriter(fd, target, std::move(temporary));
 }
 

@@ -2,9 +2,9 @@
 #include "interpreter/run/instruction_runner.h"
 
 #include <cstring>
-#include <new>
 #include <optional>
 
+#include "core/catching.h"
 #include "core/device/host_kernels.h"
 #include "core/storage/lasting_memory.h"
 #include "interpreter/plan/instruction_name.h"
@@ -84,13 +84,7 @@ namespace {
 // Functions of ops return errors; what the standard library throws below them ends here.
 template <typename Function, typename Context>
 absl::Status Call(Function function, Context& context) {
-  try {
-    return function(context);
-  } catch (const std::bad_alloc&) {
-    return ResourceExhausted("the system has no memory left");
-  } catch (const std::exception& e) {
-    return absl::InternalError(e.what());
-  }
+  return Catching([&] { return function(context); });
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <deque>
 #include <optional>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -16,7 +15,7 @@
 namespace interp {
 namespace {
 
-// An instruction to be prepared. Its arguments have shapes; only constants have memory.
+// An instruction to be prepared. Its arguments have shapes.
 struct ToPrepare {
   InstrId id = 0;
   BoundArgs args;
@@ -64,8 +63,11 @@ class ShapesAhead {
       const VarId id = instruction.inputs[arg];
       if (id < 0) continue;
       if (known_[id] == nullptr) return false;
-      const bool reads = (InputFlags(instruction, arg) & kValueInInfer) != 0;
-      if (reads && !known_[id]->tensor.has_memory()) return false;
+      const int flags = InputFlags(instruction, arg);
+      if ((flags & kValueInInfer) != 0 && !known_[id]->tensor.has_memory()) return false;
+      // Of what is declared wrongly the run says so.
+      const bool any = instruction.dtype == DType::kUndefined || (flags & kAnyDType) != 0;
+      if (!any && known_[id]->tensor.dtype != instruction.dtype) return false;
     }
     return std::all_of(instruction.outputs.begin(), instruction.outputs.end(), [this](VarId id) {
       return id < 0 || plan_.vars[id].kind == VarKind::kLodTensor;
@@ -125,10 +127,11 @@ class Preparation {
   void Run(int num_threads) {
     std::vector<std::thread> threads;
     threads.reserve(static_cast<size_t>(num_threads));
-    try {
+    const absl::Status started = Catching([&] {
       for (int i = 1; i < num_threads; ++i) threads.emplace_back([this] { Work(); });
-    } catch (const std::system_error&) {  // those that there are do it
-    }
+      return absl::OkStatus();
+    });
+    started.IgnoreError();  // those threads that there are do it
     Work();
     for (std::thread& thread : threads) thread.join();
   }

@@ -144,7 +144,8 @@ void PackConstant(const Product& p, const T* y, bool in_file, T* packed, int thr
   const int64_t rows = p.trans_y ? p.n : p.k;
   const int64_t columns = p.trans_y ? p.k : p.n;
   const int64_t row_bytes = columns * int64_t{sizeof(T)};
-  const int64_t panels = std::max<int64_t>(1, kPartBytes / (row_bytes * kPanel<T>));
+  const int64_t panel_bytes = std::max<int64_t>(1, row_bytes * kPanel<T>);
+  const int64_t panels = std::max<int64_t>(1, kPartBytes / panel_bytes);
   const int64_t most = in_file ? panels * kPanel<T> : rows;
   for (int64_t matrix = 0; matrix < p.count_y(); ++matrix, packed += PackedSize<T>(p.k, p.n)) {
     for (int64_t first = 0; first < rows; first += most) {

@@ -217,6 +217,26 @@ TEST(PrepareKernelsTest, BeginsAnewWithAnotherParameter) {
   TakePrepared();
 }
 
+// The program declares no dtype: the run finds that there is another one.
+TEST(PrepareKernelsTest, TakesNoParameterOfAnotherDType) {
+  const Program program = Builder()
+                              .Param("w", {-1}, DType::kUndefined)
+                              .Feed("x", {-1})
+                              .AddOp("keep", {{"X", {"x"}}, {"W", {"w"}}}, {{"Out", {"a"}}})
+                              .AddOp("keep", {{"X", {"x"}}}, {{"Out", {"b"}}}, {{"tag", 1}})
+                              .AddOp("keep", {{"X", {"x"}}}, {{"Out", {"c"}}}, {{"tag", 2}})
+                              .Fetch("a")
+                              .Fetch("b")
+                              .Fetch("c")
+                              .Build();
+  const auto scope = std::make_shared<Scope>();
+  scope->FindOrCreate("w")->tensor = Tensor::Of<int8_t>({1}, {1});
+  const auto core = MakeCore(program, Options(), scope);
+  EXPECT_THAT(core->Run({Ones(3)}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "declares it wrongly"));
+  EXPECT_THAT(TakePrepared(), UnorderedElementsAre(Pair(1, 3), Pair(2, 3)));
+}
+
 // Each once, whichever thread does it, under every scheduler with threads.
 TEST(PrepareKernelsTest, SharesManyInstructions) {
   constexpr int kOps = 300;
