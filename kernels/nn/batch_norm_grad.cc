@@ -176,7 +176,11 @@ constexpr SecondGradient kSecond = {
                 {"Scale", "Scale"},
                 {"SavedMean", "SavedMean"},
                 {"SavedVariance", "SavedVariance"},
-                {"DY", "Y@GRAD"}}},
+                {"DY", "Y@GRAD"},
+                {"Mean", "Mean"},
+                {"Mean", "MeanOut"},
+                {"Variance", "Variance"},
+                {"Variance", "VarianceOut"}}},
     .incoming = {{{"DDX", "X@GRAD"}, {"DDScale", "Scale@GRAD"}, {"DDBias", "Bias@GRAD"}}},
     .results = {{{"DX", "X"}, {"DScale", "Scale"}, {"DDY", "Y@GRAD"}}}};
 

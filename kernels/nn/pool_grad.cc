@@ -12,6 +12,7 @@
 #include "kernels/nn/with_channels_last.h"
 #include "kernels/util/convert_elements.h"
 #include "kernels/util/gradient_shape.h"
+#include "kernels/util/second_gradient.h"
 
 namespace interp::nn {
 namespace {
@@ -233,7 +234,28 @@ OpDef GradDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
   };
 }
 
-INTERP_REGISTER_OP(GradDef("pool2d_grad", ParseAttrs<PoolAttrs, ReadPool2d>));
+constexpr SecondGradient kSecond2d = {.type = "pool2d_double_grad",
+                                      .incoming = {{{"grad_x@GRAD", "X@GRAD"}}},
+                                      .results = {{{"grad_out@GRAD", "Out@GRAD"}}}};
+
+// Averages are sums of what they read. Paddle pools what comes in for maxima, too, which is no
+// derivative.
+absl::Status MakeSecond2d(GradientMaker& maker) {
+  const Attr* const attr = maker.op().FindAttr("pooling_type");
+  const auto* const type = attr == nullptr ? nullptr : std::get_if<std::string>(&attr->value);
+  if (type == nullptr || *type != "avg") {
+    return Unimplemented("has a gradient for averages alone, and this takes maxima");
+  }
+  return AddSecondGradient(kSecond2d, maker);
+}
+
+OpDef Pool2dGradDef() {
+  OpDef def = GradDef("pool2d_grad", ParseAttrs<PoolAttrs, ReadPool2d>);
+  def.gradient = {.make = MakeSecond2d};
+  return def;
+}
+
+INTERP_REGISTER_OP(Pool2dGradDef());
 INTERP_REGISTER_OP(GradDef("pool3d_grad", ParseAttrs<PoolAttrs, ReadPool3d>));
 
 }  // namespace

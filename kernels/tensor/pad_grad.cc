@@ -52,8 +52,16 @@ absl::Status Run(KernelContext& ctx) {
   return CopyStrided(ctx, dims, {grad, first}, {*x_grad});
 }
 
-constexpr SecondGradient kSecond = {
-    .type = "pad", .incoming = {{{"X", "X@GRAD"}}}, .results = {{{"Out", "Out@GRAD"}}}};
+// The gradient of what cuts margins off is what adds them, of zeros.
+absl::Status MakeSecond(GradientMaker& maker) {
+  if (!maker.Wants("Out@GRAD")) return absl::OkStatus();
+  Op& pad = maker.Add("pad");
+  pad.attrs = maker.op().attrs;
+  SetAttr(pad, "pad_value", 0.0F);
+  AddInput(pad, "X", maker.OutputGradients("X@GRAD"));
+  AddOutput(pad, "Out", maker.InputGradients("Out@GRAD"));
+  return absl::OkStatus();
+}
 
 INTERP_REGISTER_OP(OpDef{
     .type = "pad_grad",
@@ -63,7 +71,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = Infer,
     .kernels = MoveKernels(Run),
     .layout = LayoutRule::kFollows,
-    .gradient = {.make = MakeSecondGradient<kSecond>},
+    .gradient = {.make = MakeSecond},
 });
 
 }  // namespace pad

@@ -23,7 +23,8 @@ absl::Status AddSecondGradient(const SecondGradient& second, GradientMaker& make
   Op& op = maker.Add(second.type);
   op.attrs = maker.op().attrs;
   for (const SecondSlot& value : second.values) {
-    if (!value.slot.empty()) AddInput(op, value.slot, maker.Arguments(value.of));
+    if (value.slot.empty() || op.FindInput(value.slot) != nullptr) continue;
+    AddInput(op, value.slot, maker.Arguments(value.of));
   }
   for (const SecondSlot& incoming : second.incoming) {
     if (incoming.slot.empty()) continue;

@@ -28,7 +28,8 @@ struct SecondSlot {
 // Places that are not needed stay empty.
 struct SecondGradient {
   absl::string_view type;
-  std::array<SecondSlot, 6> values = {};    // inputs: arguments of the first gradient
+  // Inputs: arguments of the first gradient, of several for one slot the first that there is.
+  std::array<SecondSlot, 9> values = {};
   std::array<SecondSlot, 3> incoming = {};  // inputs: gradients of its outputs
   std::array<SecondSlot, 3> results = {};   // outputs: gradients of its inputs
   std::array<SecondSlot, 1> kept = {};      // outputs: its inputs, which get the same value again

@@ -101,6 +101,16 @@ def quotient(r):
     return batches(r, 5, 3), paddle.mean(paddle.abs(h)) + paddle.mean(F.relu(g))
 
 
+@case("sgd:learning_rate=0.02", lambda: O.SGD(0.02))
+def normalised(r):
+    """Means and variances of what is differentiated."""
+    x = data("x", [-1, 2, 4, 4])
+    h = F.tanh(paddle.nn.BatchNorm2D(3)(nn.conv2d(x, 3, 3, padding=1, bias_attr=False)))
+    h = F.sigmoid(paddle.nn.InstanceNorm2D(3)(h) * h)
+    g = slope(paddle.sum(paddle.square(h)), x)
+    return batches(r, 4, 2, 4, 4), paddle.mean(paddle.square(g)) + paddle.mean(h)
+
+
 @case("sgd:learning_rate=0.05", lambda: O.SGD(0.05))
 def saliency(r):
     """The gradient of what is also trained, by the name that its own gradient has."""
