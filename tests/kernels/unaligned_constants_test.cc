@@ -329,7 +329,7 @@ Model ExpectSameFromFiles(const Program& program, const std::vector<NamedTensor>
   const auto got = CoreOf(model->program, model->scope)->Run({x});
   EXPECT_THAT(want, IsOk());
   EXPECT_THAT(got, IsOk());
-  if (want.ok() && got.ok()) EXPECT_TRUE(SameBits((*want)[0], (*got)[0]));
+  EXPECT_TRUE(want.ok() && got.ok() && SameBits((*want)[0], (*got)[0]));
   return *std::move(model);
 }
 
