@@ -87,15 +87,13 @@ void ForEachPair(const Attrs& attrs, const Sizes& s, int64_t y, int64_t x, int64
                  const Body& body) {
   const int64_t top = y * attrs.stride + attrs.most - attrs.pad;
   const int64_t left = x * attrs.stride + attrs.most - attrs.pad;
-  for (int64_t j = -attrs.radius(); j <= attrs.radius(); ++j) {
-    for (int64_t i = -attrs.radius(); i <= attrs.radius(); ++i) {
-      const int64_t y1 = top + j;
-      const int64_t x1 = left + i;
-      const int64_t y2 = y1 + dy;
-      const int64_t x2 = x1 + dx;
-      const bool inside = std::min({y1, x1, y2, x2}) >= 0 && std::max(y1, y2) < s.height &&
-                          std::max(x1, x2) < s.width;
-      if (inside) body(y1 * s.width + x1, y2 * s.width + x2);
+  const int64_t y_begin = std::max({top - attrs.radius(), int64_t{0}, -dy});
+  const int64_t y_end = std::min({top + attrs.radius() + 1, s.height, s.height - dy});
+  const int64_t x_begin = std::max({left - attrs.radius(), int64_t{0}, -dx});
+  const int64_t x_end = std::min({left + attrs.radius() + 1, s.width, s.width - dx});
+  for (int64_t y1 = y_begin; y1 < y_end; ++y1) {
+    for (int64_t x1 = x_begin; x1 < x_end; ++x1) {
+      body(y1 * s.width + x1, (y1 + dy) * s.width + x1 + dx);
     }
   }
 }

@@ -57,7 +57,7 @@ template <typename T>
 T AttentionWeights(int64_t count, T* scores) {
   constexpr T kNothing = -std::numeric_limits<T>::infinity();
   const T largest = count == 0 ? kNothing : *std::max_element(scores, scores + count);
-  if (largest == kNothing) {
+  if (largest == kNothing && std::count(scores, scores + count, kNothing) == count) {
     std::fill_n(scores, count, T{0});
     return kNothing;
   }

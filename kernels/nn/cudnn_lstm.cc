@@ -2,6 +2,7 @@
 // WeightList as rnn takes them: of each layer and direction those of the input and of the state,
 // then the biases in the same order. In W gates are as cuDNN has them, which rnn has, too.
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,9 +44,16 @@ absl::StatusOr<std::vector<VarId>> SplitWeights(Expansion& ops) {
   const int64_t layers = ops.attrs().Int("num_layers", 1);
   const int64_t directions = ops.attrs().Bool("is_bidirec", false) ? 2 : 1;
   constexpr int64_t kMost = 1 << 15;
-  if (input < 1 || hidden < 1 || layers < 1 || std::max({input, hidden, layers}) > kMost) {
+  constexpr int64_t kMostLayers = 1 << 8;
+  if (input < 1 || hidden < 1 || layers < 1 || std::max(input, hidden) > kMost ||
+      layers > kMostLayers) {
     return InvalidArgument("'input_size' is ", input, ", 'hidden_size' ", hidden,
-                           " and 'num_layers' ", layers, ", expected 1 to ", kMost);
+                           " and 'num_layers' ", layers, ", expected 1 to ", kMost, ", and ",
+                           kMostLayers, " layers at most");
+  }
+  const int64_t widest = std::max(input, hidden * directions);
+  if (layers * directions * 4 * hidden * (widest + hidden + 2) > INT32_MAX) {
+    return InvalidArgument("the weights of 'W' are more than 2^31");
   }
   Splitter parts(ops, ops.Input("W"));
   std::vector<VarId> weights;

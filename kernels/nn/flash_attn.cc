@@ -139,17 +139,19 @@ absl::Status Attention(KernelContext& ctx) {
     std::fill_n(seed->mutable_data<int64_t>(), 2, int64_t{0});
   }
   const bool weights = kFlash && ctx.has_output(kWeights) && ctx.attrs<Attrs>().weights;
+  if (ctx.input(kQ).numel() == 0) return absl::OkStatus();  // so are the outputs
   const int64_t heads = scores[0] * scores[1];
+  const int64_t parts = std::min<int64_t>(ctx.num_threads(), heads);
   const int64_t scratch = scores[3] * (ctx.input(kQ).shape[3] + 1);
   INTERP_ASSIGN_OR_RETURN(const Workspace work,
-                          ctx.workspace(static_cast<size_t>(heads * scratch) * sizeof(T)));
-  ParallelFor(ctx.num_threads(), heads, /*grain=*/1, [&](int64_t begin, int64_t end) {
-    for (int64_t at = begin; at < end; ++at) {
+                          ctx.workspace(static_cast<size_t>(parts * scratch) * sizeof(T)));
+  ParallelFor(ctx.num_threads(), parts, /*grain=*/1, [&](int64_t begin, int64_t end) {
+    for (int64_t at = heads * begin / parts; at < heads * end / parts; ++at) {
       const int64_t b = at / scores[1];
       const int64_t h = at % scores[1];
       AttentionHead<T> head = HeadOf<T>(ctx, scores, b, h);
       AddOptions(ctx, scores, weights, b, h, head);
-      RunAttention(head, work.data<T>() + at * scratch);
+      RunAttention(head, work.data<T>() + begin * scratch);
     }
   });
   return absl::OkStatus();

@@ -58,7 +58,7 @@ absl::Status Infer(InferContext& ctx) {
     if (!ctx.has_input(slot)) continue;
     const Shape& shape = ctx.input(slot).shape;
     if (shape.rank() != 4 || shape[0] != q[0] || shape[1] != q[1] || shape[3] != q[3] ||
-        shape[3] % 2 != 0) {
+        shape[3] % 2 != 0 || shape[3] == 0) {
       return InvalidArgument("input ", slot, " has shape ", ToString(shape),
                              ", expected [batch,length,heads,width] as of 'q', ", ToString(q),
                              ", with an even width");

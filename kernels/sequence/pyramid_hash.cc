@@ -55,6 +55,10 @@ Attrs ReadAttrs(AttrReader& reader) {
                              " and 'space_len' ", attrs.space,
                              ", expected a multiple of the second, and positive numbers"));
   }
+  constexpr int64_t kMostLayers = 1024;
+  if (attrs.layers < 1 || attrs.layers > kMostLayers) {
+    reader.Fail(absl::StrCat("'pyramid_layer' is ", attrs.layers, ", expected 1 to ", kMostLayers));
+  }
   return attrs;
 }
 
@@ -95,11 +99,13 @@ class BloomFilter {
   static absl::StatusOr<BloomFilter> Of(const Tensor& list, absl::string_view name) {
     constexpr size_t kHeader = 32;
     constexpr uint64_t kMagic = 17070416;
+    constexpr uint64_t kMostPairs = 1024;  // of hashes
     BloomFilter filter;
     const size_t size = static_cast<size_t>(list.numel()) * sizeof(float);
     std::array<uint64_t, 4> header = {};
     if (size >= kHeader) std::memcpy(header.data(), list.raw_data(), kHeader);
-    if (header[0] != kMagic || header[1] == 0 || header[1] / 8 > size - kHeader) {
+    if (header[0] != kMagic || header[1] == 0 || header[1] / 8 > size - kHeader ||
+        header[2] > kMostPairs) {
       return InvalidArgument("input '", name, "' of ", list.numel(), " numbers is no Bloom filter");
     }
     filter.bits_ = header[1];

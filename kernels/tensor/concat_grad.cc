@@ -1,7 +1,8 @@
 // concat_grad: X@GRAD[i] = the part of Out@GRAD along `axis` that X[i] became.
+#include "core/edit_op.h"
+#include "core/gradient.h"
 #include "core/op_def.h"
 #include "kernels/util/data_mover.h"
-#include "kernels/util/second_gradient.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp {
@@ -72,10 +73,30 @@ absl::Status ConcatGrad(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-constexpr SecondGradient kSecond = {.type = "concat",
-                                    .values = {{{"AxisTensor", "AxisTensor"}}},
-                                    .incoming = {{{"X", "X@GRAD"}}},
-                                    .results = {{{"Out", "Out@GRAD"}}}};
+// The gradients of the parts are concatenated; zeros for a part that nobody wanted one of.
+absl::Status MakeSecond(GradientMaker& maker) {
+  if (!maker.Wants("Out@GRAD")) return absl::OkStatus();
+  const ArgIds out = maker.InputGradients("Out@GRAD");
+  const ArgIds wholes = maker.Arguments("X");
+  ArgIds parts = maker.OutputGradients("X@GRAD");
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i] != maker.Empty()) continue;
+    parts[i] = maker.Intern(absl::StrCat(maker.program().NameOf(out[0]), "@ZERO@", i));
+    Op& zeros = maker.Add("fill_any_like");
+    AddInput(zeros, "X", {wholes[i]});
+    AddOutput(zeros, "Out", {parts[i]});
+    SetAttr(zeros, "value", 0.0F);
+    SetAttr(zeros, "dtype", int32_t{-1});
+  }
+  Op& concat = maker.Add("concat");
+  concat.attrs = maker.op().attrs;
+  AddInput(concat, "X", std::move(parts));
+  if (const ArgIds axis = maker.Arguments("AxisTensor"); !axis.empty()) {
+    AddInput(concat, "AxisTensor", axis);
+  }
+  AddOutput(concat, "Out", out);
+  return absl::OkStatus();
+}
 
 INTERP_REGISTER_OP(OpDef{
     .type = "concat_grad",
@@ -87,7 +108,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = InferConcatGrad,
     .kernels = MoveKernels(ConcatGrad),
     .layout = LayoutRule::kFollows,
-    .gradient = {.make = MakeSecondGradient<kSecond>},
+    .gradient = {.make = MakeSecond},
 });
 
 }  // namespace

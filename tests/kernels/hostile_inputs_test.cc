@@ -156,5 +156,31 @@ TEST(HostileInputsTest, CountsOfAveragesAtTheEndOfTheirRange) {
               IsOk());
 }
 
+TEST(HostileInputsTest, PositionsOfQueriesWithoutElements) {
+  EXPECT_THAT(
+      RunOp({"fused_rotary_position_embedding",
+             {{"q", Filled({1, 2, 1, 0})}, {"sin", Filled({3, 0})}, {"cos", Filled({3, 0})}},
+             {"out_q"},
+             "use_neox_rotary_style=true"}),
+      FailsWith(StatusCode::kInvalidArgument, "with an even width"));
+}
+
+TEST(HostileInputsTest, WindowsFarLargerThanTheirImages) {
+  EXPECT_THAT(RunOp({"correlation",
+                     {{"Input1", Filled({1, 1, 1, 1})}, {"Input2", Filled({1, 1, 1, 1})}},
+                     {"Output"},
+                     "pad_size=8192, kernel_size=16383, max_displacement=0, stride1=1, stride2=1"}),
+              IsOk());
+}
+
+TEST(HostileInputsTest, ManyQueriesOfNoBatch) {
+  const Tensor none = Filled({0, 100000, 1, 1});
+  EXPECT_THAT(RunOp({"flash_attn",
+                     {{"q", none}, {"k", none}, {"v", none}},
+                     {"out"},
+                     "dropout=0.0, causal=false, return_softmax=false"}),
+              IsOk());
+}
+
 }  // namespace
 }  // namespace interp::testing

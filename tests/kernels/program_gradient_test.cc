@@ -596,6 +596,19 @@ std::vector<Case> OtherCases() {
        "  concat(X=[y, f]) -> (Out=q) {axis=1}\n"
        "  elementwise_mul(X=q, Y=q) -> (Out=r)\n"
        "  mean(X=r) -> (Out=loss)\n"},
+      {"AGradientOfOnePartOfAConcat",
+       "  var s float64[2,3]\n  var c float64[2,3]\n  var k float64[2,6]\n  var h float64[2,6]\n"
+       "  var h@GRAD float64[2,6]\n  var k@GRAD float64[2,6]\n  var s@GRAD float64[2,3]\n"
+       "  var g float64[2,3]\n",
+       "  square(X=w) -> (Out=s)\n"
+       "  fill_any_like(X=w) -> (Out=c) {value=1.5}\n"
+       "  concat(X=[s, c]) -> (Out=k) {axis=1}\n"
+       "  square(X=k) -> (Out=h)\n"
+       "  fill_any_like(X=h) -> (Out=h@GRAD) {value=1.0}\n"
+       "  square_grad(X=k, Out@GRAD=h@GRAD) -> (X@GRAD=k@GRAD)\n"
+       "  concat_grad(X=[s, c], Out@GRAD=k@GRAD) -> (X@GRAD=[s@GRAD, @EMPTY@]) {axis=1}\n"
+       "  square(X=s@GRAD) -> (Out=g)\n"
+       "  mean(X=g) -> (Out=loss)\n"},
       {"ALossOfComplexNumbers",
        "  var z float64[2,3]\n  var c complex128[2,3]\n  var d complex128[2,3]\n"
        "  var m float64[2,3]\n  var q float64[2,3]\n",
