@@ -61,7 +61,7 @@ class JsonWriter {
   }
   template <typename Items>
   void Values(absl::string_view name, const Items& items) {
-    Array(name, items, [this](const auto& item) { Value(item); });
+    Array(name, items, [this](const auto& item) { this->Value(item); });
   }
   // An array of objects; write(item) writes the members of one.
   template <typename Items, typename Write>
