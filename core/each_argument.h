@@ -18,29 +18,32 @@ class ArgumentRange {
  public:
   ArgumentRange(Slots& slots, Keep keep) : slots_(&slots), keep_(std::move(keep)) {}
 
-  class iterator {
+  class Iterator {
    public:
+    // The names that the standard library looks for.
+    // NOLINTBEGIN(readability-identifier-naming)
     using iterator_category = std::forward_iterator_tag;
     using value_type = VarId;
     using difference_type = std::ptrdiff_t;
     using reference = decltype((std::declval<Slots&>()[0].args[0]));
     using pointer = std::remove_reference_t<reference>*;
+    // NOLINTEND(readability-identifier-naming)
 
-    iterator() = default;
-    iterator(const ArgumentRange& range, size_t slot) : range_(&range), slot_(slot) { Settle(); }
+    Iterator() = default;
+    Iterator(const ArgumentRange& range, size_t slot) : range_(&range), slot_(slot) { Settle(); }
 
     reference operator*() const { return (*range_->slots_)[slot_].args[arg_]; }
-    iterator& operator++() {
+    Iterator& operator++() {
       ++arg_;
       Settle();
       return *this;
     }
-    iterator operator++(int) {
-      iterator before = *this;
+    Iterator operator++(int) {
+      Iterator before = *this;
       ++*this;
       return before;
     }
-    bool operator==(const iterator& other) const {
+    bool operator==(const Iterator& other) const {
       return slot_ == other.slot_ && arg_ == other.arg_;
     }
 
@@ -60,8 +63,8 @@ class ArgumentRange {
     size_t arg_ = 0;
   };
 
-  iterator begin() const { return {*this, 0}; }
-  iterator end() const { return {*this, slots_->size()}; }
+  Iterator begin() const { return {*this, 0}; }
+  Iterator end() const { return {*this, slots_->size()}; }
 
  private:
   Slots* slots_;

@@ -23,7 +23,6 @@ constexpr int kScale = 1;
 constexpr int kMean = 2;
 constexpr int kVariance = 3;
 constexpr int kYGrad = 4;
-constexpr int kBias = 6;  // group_norm_grad
 constexpr int kXGrad = 0;
 constexpr int kScaleGrad = 1;
 constexpr int kBiasGrad = 2;
