@@ -179,7 +179,6 @@ INTERP_REGISTER_OP(OpDef{
 });
 
 constexpr int kGivenCol = 4;
-constexpr int kGivenOut = 5;
 constexpr int kOutGrad = 6;
 constexpr int kXGrad = 0;
 constexpr int kWGrad = 1;
