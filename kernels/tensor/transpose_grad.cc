@@ -8,7 +8,6 @@ namespace interp {
 namespace {
 
 constexpr int kOutGrad = 0;
-constexpr int kX = 1;
 constexpr int kXShape = 2;
 constexpr int kXGrad = 0;
 
