@@ -328,6 +328,7 @@ Case ResultOfTheLastTrip() {
           "  less_than(X=i0, Y=i2) -> (Out=more)\n"};
 }
 
+// NOLINTNEXTLINE(readability-function-size): a table.
 std::vector<Case> ArrayCases() {
   return {
       {"ACounterThatNothingBringsBack",
@@ -495,6 +496,7 @@ std::vector<Case> OddBranchCases() {
   };
 }
 
+// NOLINTNEXTLINE(readability-function-size): a table.
 std::vector<Case> OtherCases() {
   return {
       ReadBeforeItsLoop(),
