@@ -24,7 +24,8 @@ std::unique_ptr<InterpreterCore> CoreOf(absl::string_view text,
                                         std::shared_ptr<Scope> scope = nullptr) {
   absl::StatusOr<Program> program = ParseProgram(text);
   EXPECT_THAT(program, IsOk());
-  auto core = InterpreterCore::Create(*std::move(program), feeds, fetches, scope, options);
+  auto core =
+      InterpreterCore::Create(*std::move(program), feeds, fetches, std::move(scope), options);
   EXPECT_THAT(core, IsOk());
   return *std::move(core);
 }
