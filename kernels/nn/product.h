@@ -37,6 +37,15 @@ struct Product {
   int64_t count_y() const;
 };
 
+// That of one m x k matrix and one k x n.
+inline Product ProductOf(int64_t m, int64_t n, int64_t k) {
+  Product product;
+  product.m = m;
+  product.n = n;
+  product.k = k;
+  return product;
+}
+
 // Derives batch, x_steps and y_steps from the batch dims of X and Y by NumPy's rules.
 absl::Status BroadcastBatch(absl::Span<const int64_t> x, absl::Span<const int64_t> y,
                             Product& product);

@@ -81,14 +81,6 @@ void JoinRows(absl::Span<const Tensor* const> xs, int64_t columns, T* out) {
   }
 }
 
-nn::Product ProductOf(int64_t m, int64_t n, int64_t k) {
-  nn::Product product;
-  product.m = m;
-  product.n = n;
-  product.k = k;
-  return product;
-}
-
 template <typename T>
 absl::Status Run(KernelContext& ctx) {
   const Tensor& first = *ctx.inputs(kX)[0];
@@ -98,12 +90,12 @@ absl::Status Run(KernelContext& ctx) {
   T* const out = out_tensor.mutable_data<T>();
   const int64_t width = out_tensor.shape[1];
   const T* const weight = ctx.input(kWeight).data<T>();
-  const nn::Product rows = ProductOf(first.shape[0], width, first.shape[1]);
+  const nn::Product rows = nn::ProductOf(first.shape[0], width, first.shape[1]);
   INTERP_RETURN_IF_ERROR(nn::RunProduct<T>(ctx, rows, first.data<T>(), weight,
                                            /*y_constant=*/false,
                                            bias == nullptr ? nullptr : bias->data<T>(), out));
   const nn::Product sequences =
-      ProductOf(SequenceCount(offsets), width, ctx.input(kWeight).shape[0] - rows.k);
+      nn::ProductOf(SequenceCount(offsets), width, ctx.input(kWeight).shape[0] - rows.k);
   INTERP_ASSIGN_OR_RETURN(
       const int64_t bytes,
       CheckedProduct(sequences.m, (sequences.k + width) * static_cast<int64_t>(sizeof(T))));

@@ -90,21 +90,13 @@ void ForEachElement(Offsets of_x, Offsets of_y, int64_t slices, const Body& body
   }
 }
 
-nn::Product ProductOf(int64_t m, int64_t n, int64_t k) {
-  nn::Product product;
-  product.m = m;
-  product.n = n;
-  product.k = k;
-  return product;
-}
-
 template <typename T>
 absl::Status MatchMatrix(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   const int64_t slices = ctx.attrs<Attrs>().slices;
   const int64_t width = x.shape[1];
   T* const tmp = ctx.output(kTmp).mutable_data<T>();
-  INTERP_RETURN_IF_ERROR(nn::RunProduct<T>(ctx, ProductOf(x.shape[0], slices * width, width),
+  INTERP_RETURN_IF_ERROR(nn::RunProduct<T>(ctx, nn::ProductOf(x.shape[0], slices * width, width),
                                            x.data<T>(), ctx.input(kW).data<T>(),
                                            ctx.input_is_constant(kW), /*bias=*/nullptr, tmp));
   const T* const y = ctx.input(kY).data<T>();
@@ -169,14 +161,14 @@ absl::Status MatchMatrixGrad(KernelContext& ctx) {
                    }
                  });
   if (Tensor* const x_grad = ctx.optional_output(kX)) {
-    nn::Product product = ProductOf(x.shape[0], width, slices * width);
+    nn::Product product = nn::ProductOf(x.shape[0], width, slices * width);
     product.trans_y = true;
     INTERP_RETURN_IF_ERROR(nn::RunProduct<T>(ctx, product, tmp_grad, ctx.input(kW).data<T>(),
                                              /*y_constant=*/false, /*bias=*/nullptr,
                                              x_grad->mutable_data<T>()));
   }
   if (Tensor* const w_grad = ctx.optional_output(kW)) {
-    nn::Product product = ProductOf(width, slices * width, x.shape[0]);
+    nn::Product product = nn::ProductOf(width, slices * width, x.shape[0]);
     product.trans_x = true;
     return nn::RunProduct<T>(ctx, product, x.data<T>(), tmp_grad, /*y_constant=*/false,
                              /*bias=*/nullptr, w_grad->mutable_data<T>());

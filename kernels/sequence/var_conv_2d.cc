@@ -136,14 +136,6 @@ void ForEachTap(const Attrs& attrs, const Image& image, const Body& body) {
   }
 }
 
-nn::Product ProductOf(int64_t m, int64_t n, int64_t k) {
-  nn::Product product;
-  product.m = m;
-  product.n = n;
-  product.k = k;
-  return product;
-}
-
 template <typename T>
 absl::Status VarConv(KernelContext& ctx) {
   const Attrs& attrs = ctx.attrs<Attrs>();
@@ -159,7 +151,7 @@ absl::Status VarConv(KernelContext& ctx) {
       to[element] = pixel < 0 ? T{0} : from[pixel];
     });
     INTERP_RETURN_IF_ERROR(
-        nn::RunProduct<T>(ctx, ProductOf(attrs.out_channels, image.places(), attrs.window()),
+        nn::RunProduct<T>(ctx, nn::ProductOf(attrs.out_channels, image.places(), attrs.window()),
                           ctx.input(kW).data<T>(), to, /*y_constant=*/false,
                           /*bias=*/nullptr, out + image.out));
   }
@@ -199,7 +191,7 @@ absl::Status AddToImage(KernelContext& ctx, const Image& image, const T* out_gra
   const int64_t size = image.places() * attrs.window();
   INTERP_ASSIGN_OR_RETURN(const Workspace work,
                           ctx.workspace(static_cast<size_t>(size) * sizeof(T)));
-  nn::Product product = ProductOf(attrs.window(), image.places(), attrs.out_channels);
+  nn::Product product = nn::ProductOf(attrs.window(), image.places(), attrs.out_channels);
   product.trans_x = true;
   INTERP_RETURN_IF_ERROR(nn::RunProduct<T>(ctx, product, ctx.input(kW).data<T>(), out_grad,
                                            /*y_constant=*/false, /*bias=*/nullptr, work.data<T>()));
@@ -217,7 +209,7 @@ absl::Status AddToFilters(KernelContext& ctx, const Image& image, const T* out_g
   const int64_t size = attrs.out_channels * attrs.window();
   INTERP_ASSIGN_OR_RETURN(const Workspace work,
                           ctx.workspace(static_cast<size_t>(size) * sizeof(T)));
-  nn::Product product = ProductOf(attrs.out_channels, attrs.window(), image.places());
+  nn::Product product = nn::ProductOf(attrs.out_channels, attrs.window(), image.places());
   product.trans_y = true;
   INTERP_RETURN_IF_ERROR(nn::RunProduct<T>(ctx, product, out_grad,
                                            ctx.input(kGivenCol).data<T>() + image.col,
