@@ -53,29 +53,30 @@ absl::StatusOr<const T*> PlainFilter(const KernelContext& ctx, const Tensor& fil
   return copy->data<T>();
 }
 
-// Made at first use.
+// What PreparedConvGrad keeps of a primitive, made at first use.
+template <typename Primitive, typename Make>
+absl::StatusOr<Primitive*> MadeOnce(absl::StatusOr<std::unique_ptr<Primitive>>& kept,
+                                    const Make& make) {
+  if (absl::IsUnknown(kept.status())) kept = make();
+  INTERP_RETURN_IF_ERROR(kept.status());
+  return kept->get();
+}
+
 template <typename T>
 absl::StatusOr<OnednnConvDataGrad*> DataGradPrimitive(KernelContext& ctx,
                                                       const ConvProblem& problem) {
   UseThreads(ctx.num_threads());
-  PreparedConvGrad& prepared = Prepared(ctx, problem, DTypeOf<T>);
-  if (absl::IsUnknown(prepared.data.status())) {
-    prepared.data = OnednnConvDataGrad::Make(problem, DTypeOf<T>);
-  }
-  INTERP_RETURN_IF_ERROR(prepared.data.status());
-  return prepared.data->get();
+  return MadeOnce(Prepared(ctx, problem, DTypeOf<T>).data,
+                  [&] { return OnednnConvDataGrad::Make(problem, DTypeOf<T>); });
 }
 
 template <typename T>
 absl::StatusOr<OnednnConvFilterGrad*> FilterGradPrimitive(KernelContext& ctx,
                                                           const ConvProblem& problem) {
   UseThreads(ctx.num_threads());
-  PreparedConvGrad& prepared = Prepared(ctx, problem, DTypeOf<T>);
-  if (absl::IsUnknown(prepared.filter.status())) {
-    prepared.filter = OnednnConvFilterGrad::Make(problem, ctx.num_threads(), DTypeOf<T>);
-  }
-  INTERP_RETURN_IF_ERROR(prepared.filter.status());
-  return prepared.filter->get();
+  return MadeOnce(Prepared(ctx, problem, DTypeOf<T>).filter, [&] {
+    return OnednnConvFilterGrad::Make(problem, ctx.num_threads(), DTypeOf<T>);
+  });
 }
 
 // Error Unimplemented: nothing has been done.
@@ -118,19 +119,17 @@ absl::Status WinogradDataGrad(KernelContext& ctx, const ConvGradCase& conv, cons
 absl::Status OnednnForward(KernelContext& ctx, const ConvGradCase& conv, const Tensor& filter,
                            const Tensor& in, Tensor& out) {
   UseThreads(ctx.num_threads());
-  PreparedConvGrad& prepared = Prepared(ctx, conv.problem, DType::kFloat32);
-  if (absl::IsUnknown(prepared.forward.status())) {
-    prepared.forward = OnednnConv::Make(conv.problem, ConvEpilogue(), DType::kFloat32);
-  }
-  INTERP_RETURN_IF_ERROR(prepared.forward.status());
-  ctx.state<ConvGradState>().by_input = (*prepared.forward)->implementation();
+  INTERP_ASSIGN_OR_RETURN(OnednnConv* const primitive,
+                          MadeOnce(Prepared(ctx, conv.problem, DType::kFloat32).forward, [&] {
+                            return OnednnConv::Make(conv.problem, ConvEpilogue(), DType::kFloat32);
+                          }));
+  ctx.state<ConvGradState>().by_input = primitive->implementation();
   std::optional<Workspace> copy;
   INTERP_ASSIGN_OR_RETURN(const float* const plain, PlainFilter<float>(ctx, filter, copy));
-  INTERP_ASSIGN_OR_RETURN(const auto weights, (*prepared.forward)->Repack(ctx, plain));
-  return WithChannelsLast<float>(ctx, in, out, conv.channels_last_dims,
-                                 [&](const float* from, float* to) {
-                                   return (*prepared.forward)->Run(ctx, weights, from, to);
-                                 });
+  INTERP_ASSIGN_OR_RETURN(const auto weights, primitive->Repack(ctx, plain));
+  return WithChannelsLast<float>(
+      ctx, in, out, conv.channels_last_dims,
+      [&](const float* from, float* to) { return primitive->Run(ctx, weights, from, to); });
 }
 
 // Calls run(in, out_grad, filter_grad), an absl::Status, on dense channels-last images and a dense
