@@ -46,6 +46,16 @@ struct CoreModel {
 
 namespace {
 
+// Tells an observer, if there is one. What it throws becomes an error.
+template <typename Call>
+absl::Status Tell(RunObserver* observer, const Call& call) {
+  if (observer == nullptr) return absl::OkStatus();
+  return Catching([&] {
+    call(*observer);
+    return absl::OkStatus();
+  });
+}
+
 absl::Status CheckOptions(const CoreOptions& options) {
   if (options.host_memory != nullptr && !options.host_memory->place().on_host()) {
     return InvalidArgument("host memory cannot come from ", options.host_memory->name());
@@ -392,12 +402,8 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Impl::RunClaimed(
   main_->RunMain(same_feeds, options.observer);
   if (buffers_ != nullptr) buffers_->Flush();
   absl::Status status = FinishDevices(control_.Finish(), options);
-  if (options.observer != nullptr) {
-    status.Update(Catching([&] {
-      options.observer->OnRunEnd(SteadyNowNs());
-      return absl::OkStatus();
-    }));
-  }
+  status.Update(
+      Tell(options.observer, [](RunObserver& observer) { observer.OnRunEnd(SteadyNowNs()); }));
   DropFeeds();
   std::vector<Tensor> fetched = TakeFetches();
   if (status.ok()) status = Separate(feeds, *parameters_, fetched);
@@ -427,21 +433,15 @@ absl::Status InterpreterCore::Impl::BeginDevices() {
 absl::Status InterpreterCore::Impl::FinishDevices(absl::Status status, const RunOptions& options) {
   if (devices_ == nullptr) return status;
   const int64_t start_ns = options.observer != nullptr ? SteadyNowNs() : 0;
-  if (options.observer != nullptr) {
-    status.Update(Catching([&] {
-      options.observer->OnWaitStart(-1, -1, /*worker=*/0, start_ns);
-      return absl::OkStatus();
-    }));
-  }
+  status.Update(Tell(options.observer, [start_ns](RunObserver& observer) {
+    observer.OnWaitStart(-1, -1, /*worker=*/0, start_ns);
+  }));
   const absl::Status done = status.ok() && !options.wait_for_devices
                                 ? devices_->SynchronizeHostMemory()
                                 : devices_->Synchronize();
-  if (options.observer != nullptr) {
-    status.Update(Catching([&] {
-      options.observer->OnWaitEnd(-1, -1, /*worker=*/0, start_ns, SteadyNowNs());
-      return absl::OkStatus();
-    }));
-  }
+  status.Update(Tell(options.observer, [start_ns](RunObserver& observer) {
+    observer.OnWaitEnd(-1, -1, /*worker=*/0, start_ns, SteadyNowNs());
+  }));
   status.Update(done);
   // Work in flight may fail from here on: the run after this one tells.
   if (status.ok() && !devices_->errors().any()) return status;

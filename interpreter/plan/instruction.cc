@@ -60,6 +60,11 @@ int OutputFlags(const Instruction& instruction, int arg) {
   return FlagsOf(instruction.def->outputs, OutputSlotOf(instruction, arg));
 }
 
+bool TakesDType(const Instruction& instruction, int arg, DType dtype) {
+  return instruction.dtype == DType::kUndefined || dtype == instruction.dtype ||
+         (InputFlags(instruction, arg) & kAnyDType) != 0;
+}
+
 namespace {
 
 bool TakesTensors(const std::vector<SlotDef>& slots) {

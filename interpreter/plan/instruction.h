@@ -89,6 +89,9 @@ int OutputFlags(const Instruction& instruction, int arg);
 // the host, so that it may be one of Plan::folded.
 bool CanFold(const Instruction& instruction);
 
+// Whether input argument `arg` may be of that dtype: the kernel's, where it does not take any.
+bool TakesDType(const Instruction& instruction, int arg, DType dtype);
+
 // Whether an argument is hidden: used by the sub-block.
 bool IsHiddenInput(const Instruction& instruction, int arg);
 bool IsHiddenOutput(const Instruction& instruction, int arg);

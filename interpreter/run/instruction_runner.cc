@@ -459,9 +459,7 @@ absl::Status InstructionRunner::CheckInputs(const Bound& bound) const {
       return NotFound("input '", name, "' has no value: nothing has written or loaded it");
     }
     // What comes from outside may be declared as something else than it is.
-    const bool any = instruction.dtype == DType::kUndefined || tensor.dtype == instruction.dtype ||
-                     (InputFlags(instruction, arg) & kAnyDType) != 0;
-    if (any) continue;
+    if (TakesDType(instruction, arg, tensor.dtype)) continue;
     return InvalidArgument("input '", name, "' is ", DescribeType(tensor), ", but the plan has ",
                            Name(instruction.dtype), ": the program declares it wrongly");
   }

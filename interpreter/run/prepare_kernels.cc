@@ -66,8 +66,7 @@ class ShapesAhead {
       const int flags = InputFlags(instruction, arg);
       if ((flags & kValueInInfer) != 0 && !known_[id]->tensor.has_memory()) return false;
       // Of what is declared wrongly the run says so.
-      const bool any = instruction.dtype == DType::kUndefined || (flags & kAnyDType) != 0;
-      if (!any && known_[id]->tensor.dtype != instruction.dtype) return false;
+      if (!TakesDType(instruction, arg, known_[id]->tensor.dtype)) return false;
     }
     return std::all_of(instruction.outputs.begin(), instruction.outputs.end(), [this](VarId id) {
       return id < 0 || plan_.vars[id].kind == VarKind::kLodTensor;
