@@ -1,3 +1,4 @@
+// Long because every way to share out a batch is held to the same programs.
 // Data-parallel training by ranks that are threads, against one process with the whole batch.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

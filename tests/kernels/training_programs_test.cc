@@ -130,7 +130,8 @@ TEST_P(TrainingProgramTest, BackwardIsThatOfPaddle) {
   Program forward = program_;
   const std::string loss = StripBackward(forward);
   if (loss.empty()) GTEST_SKIP() << "trains nothing";
-  if (HasGradients(golden_.forward)) GTEST_SKIP() << "the loss is made of gradients";
+  if (HasGradients(golden_.forward))
+    GTEST_SKIP() << "its gradients would go with the backward part";
   const absl::StatusOr<BackwardProgram> made =
       AppendBackward(std::move(forward), {.loss = loss}, OpRegistry::Global());
   ASSERT_THAT(made, testing::IsOk());
