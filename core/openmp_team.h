@@ -1,6 +1,8 @@
-// What a thread knows of the OpenMP threads that it shares with oneDNN and with the embedding
-// program's own parallel regions.
+// The OpenMP threads that a thread shares with oneDNN and with the embedding program's own parallel
+// regions: what it knows of them, and a way to work on them that needs no OpenMP.
 #pragma once
+
+#include "absl/functional/function_ref.h"
 
 namespace interp {
 
@@ -18,5 +20,18 @@ inline OpenMpTeam& ThisTeam() {
   thread_local OpenMpTeam team;
   return team;
 }
+
+// Calls `body` once on each of up to `num_threads` threads, the calling one among them; the others
+// are new and begin on CPUs of their own (distinct_cpus.h). `body` must not throw.
+void RunOnThreads(int num_threads, absl::FunctionRef<void()> body);
+
+// The same on the OpenMP threads of the calling one, which ops work on next, where kernels are
+// linked (kernels/util/parallel_for.cc).
+void RunOnTeam(int num_threads, absl::FunctionRef<void()> body);
+
+using RunOnTeamFn = void (*)(int num_threads, absl::FunctionRef<void()> body);
+
+// Has RunOnTeam call `run`. For static initialization: not thread-safe.
+bool ProvideTeam(RunOnTeamFn run);
 
 }  // namespace interp

@@ -1,0 +1,37 @@
+// DistinctCpus: threads that start together begin on CPUs of their own.
+//
+// Linux may start a thread on the CPU of the one that starts it, when the others are busy at that
+// moment, and then leaves both there for tens of milliseconds: longer than a first run takes.
+#pragma once
+
+#include <sched.h>
+
+#include <condition_variable>
+#include <mutex>
+
+namespace interp {
+
+// Thread-safe. Does nothing where the system tells no CPU.
+class DistinctCpus {
+ public:
+  // Takes the calling thread's CPU.
+  DistinctCpus();
+
+  // Takes the calling thread's CPU or, where that is taken, moves the thread to one that is not.
+  // Its affinity is observed and stays. Whether it was moved.
+  bool Take();
+
+  // Blocks until `count` calls of Take are done. One that shares the caller's CPU runs meanwhile.
+  void Await(int count);
+
+ private:
+  // The CPU that the calling thread has to move to; -1 where it stays.
+  int Choose(int current, const cpu_set_t& allowed);
+
+  std::mutex mutex_;
+  std::condition_variable done_changed_;
+  cpu_set_t taken_;  // guarded by mutex_
+  int done_ = 0;     // guarded by mutex_
+};
+
+}  // namespace interp
