@@ -228,9 +228,8 @@ void Frame::RunMain(bool same_feeds, RunObserver* observer) {
 
 void Frame::PrepareAll() {
   prepared_ = true;
-  const int num_threads = services_.runner.num_threads * services_.scheduler.num_workers;
-  PrepareKernels(plan_, variables_, *runner_, num_threads,
-                 [this] { return control_->ShouldStop(); });
+  const PrepareThreads on = {services_.scheduler.num_workers, services_.runner.num_threads};
+  PrepareKernels(plan_, variables_, *runner_, on, [this] { return control_->ShouldStop(); });
 }
 
 void Frame::Enter(const RunContext& context) {

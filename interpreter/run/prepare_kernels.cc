@@ -4,7 +4,6 @@
 #include <atomic>
 #include <deque>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,6 +18,7 @@ namespace {
 struct ToPrepare {
   InstrId id = 0;
   BoundArgs args;
+  int64_t num_known = 0;  // elements of inputs that have their values: weights
 };
 
 KernelFn PrepareOf(const Instruction& instruction) {
@@ -105,37 +105,39 @@ class ShapesAhead {
   std::deque<Variable> made_;     // do not move
 };
 
+int64_t CountKnown(const Instruction& instruction, const BoundArgs& args) {
+  int64_t count = 0;
+  for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
+    const Tensor* const tensor = args.tensors[arg];
+    if (tensor != nullptr && tensor->has_memory()) count += tensor->numel();
+  }
+  return count;
+}
+
 std::vector<ToPrepare> FindTasks(const Plan& plan, ShapesAhead& shapes) {
   std::vector<ToPrepare> tasks;
   for (size_t i = 0; i < plan.instructions.size(); ++i) {
     const Instruction& instruction = plan.instructions[i];
     std::optional<BoundArgs> args = shapes.Next(instruction);
     if (!args.has_value() || PrepareOf(instruction) == nullptr) continue;
-    tasks.push_back({.id = static_cast<InstrId>(i), .args = *std::move(args)});
+    const int64_t num_known = CountKnown(instruction, *args);
+    tasks.push_back({static_cast<InstrId>(i), *std::move(args), num_known});
   }
+  // Packing a large weight takes longest. Begun last, it would keep one thread alone.
+  std::stable_sort(tasks.begin(), tasks.end(), [](const ToPrepare& a, const ToPrepare& b) {
+    return a.num_known > b.num_known;
+  });
   return tasks;
 }
 
-// Does one task after the other on several threads, the calling one among them.
+// Tasks that several threads do, each one after the other.
 class Preparation {
  public:
   Preparation(const Plan& plan, InstructionRunner& runner, std::vector<ToPrepare>& tasks,
               const std::function<bool()>& stops)
       : plan_(plan), runner_(runner), all_(tasks), stops_(stops) {}
 
-  void Run(int num_threads) {
-    std::vector<std::thread> threads;
-    threads.reserve(static_cast<size_t>(num_threads));
-    const absl::Status started = Catching([&] {
-      for (int i = 1; i < num_threads; ++i) threads.emplace_back([this] { Work(); });
-      return absl::OkStatus();
-    });
-    started.IgnoreError();  // those threads that there are do it
-    Work();
-    for (std::thread& thread : threads) thread.join();
-  }
-
- private:
+  // Until none is left.
   void Work() {
     const bool alone = std::exchange(ThisTeam().alone, true);
     for (size_t i = next_++; i < all_.size() && !stops_(); i = next_++) {
@@ -146,6 +148,7 @@ class Preparation {
     ThisTeam().alone = alone;
   }
 
+ private:
   const Plan& plan_;
   InstructionRunner& runner_;
   std::vector<ToPrepare>& all_;
@@ -156,15 +159,19 @@ class Preparation {
 }  // namespace
 
 void PrepareKernels(const Plan& plan, absl::Span<Variable* const> variables,
-                    InstructionRunner& runner, int num_threads,
+                    InstructionRunner& runner, PrepareThreads on,
                     const std::function<bool()>& stops) {
   const auto prepares = [](const Instruction& i) { return PrepareOf(i) != nullptr; };
   const auto count = std::count_if(plan.instructions.begin(), plan.instructions.end(), prepares);
+  const int num_threads = on.num_workers * on.per_op;
   if (num_threads < 2 || count < 2) return;
   ShapesAhead shapes(plan, variables);
   std::vector<ToPrepare> tasks = FindTasks(plan, shapes);
   const int threads = std::min(num_threads, static_cast<int>(tasks.size()));
-  if (threads >= 2) Preparation(plan, runner, tasks, stops).Run(threads);
+  Preparation preparation(plan, runner, tasks, stops);
+  const auto work = [&preparation] { preparation.Work(); };
+  // The thread that calls runs the ops next, unless several workers do.
+  if (threads >= 2) (on.num_workers == 1 ? RunOnTeam : RunOnThreads)(threads, work);
 }
 
 }  // namespace interp

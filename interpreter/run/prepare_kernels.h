@@ -15,11 +15,18 @@
 
 namespace interp {
 
+// Who will run the ops: so many workers, and so many threads within each op.
+struct PrepareThreads {
+  int num_workers = 1;
+  int per_op = 1;
+};
+
 // Prepares the kernels of a block whose feeds, parameters and folded variables have their values,
-// on up to `num_threads` threads. What depends on shapes that only a run can tell is left to it;
-// so are errors. `variables` by VarId. Ends early when `stops` says so.
-// REQUIRES: no instruction runs.
+// on as many threads as will run them. What depends on shapes that only a run can tell is left to
+// it; so are errors. `variables` by VarId. Ends early when `stops` says so. REQUIRES: no
+// instruction runs.
 void PrepareKernels(const Plan& plan, absl::Span<Variable* const> variables,
-                    InstructionRunner& runner, int num_threads, const std::function<bool()>& stops);
+                    InstructionRunner& runner, PrepareThreads on,
+                    const std::function<bool()>& stops);
 
 }  // namespace interp

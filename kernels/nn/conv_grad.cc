@@ -293,7 +293,10 @@ absl::Status PrepareConvGrad(KernelContext& ctx, const ConvProblem& problem) {
   if (ctx.has_output(kConvInputGrad) && !TransformsForData<T>(ctx, problem, out_grad)) {
     status.Update(DataGradPrimitive<T>(ctx, problem).status());
   }
-  if (ctx.has_output(kConvFilterGrad) && !TransformsForFilter<T>(ctx, problem, out_grad)) {
+  // Within a parallel region oneDNN makes a depthwise one for a single thread
+  // (jit_uni_dw_convolution_bwd_weights_t::pd_t::init).
+  if (ctx.has_output(kConvFilterGrad) && !problem.depthwise() &&
+      !TransformsForFilter<T>(ctx, problem, out_grad)) {
     status.Update(FilterGradPrimitive<T>(ctx, problem).status());
   }
   return status;

@@ -2,19 +2,49 @@
 
 #include <omp.h>
 
+#include "core/distinct_cpus.h"
 #include "core/openmp_team.h"
 #include "kernels/util/flush_denormals.h"
 
 namespace interp {
 
+namespace {
+
+// Of the calling thread's OpenMP threads so many have begun on CPUs of their own.
+thread_local int num_placed = 1;
+
+void OnEachThread(int num_threads, absl::FunctionRef<void()> body) {
+  const bool place = num_threads > num_placed;
+  num_placed = std::max(num_placed, num_threads);
+  DistinctCpus cpus;
+#pragma omp parallel num_threads(num_threads)
+  {
+    if (place && omp_get_thread_num() > 0) cpus.Take();
+    if (place && omp_get_thread_num() == 0) cpus.Await(omp_get_num_threads() - 1);
+    body();
+  }
+}
+
+// The threads compute with denormal numbers as the calling one does.
+void RunOnOpenMpTeam(int num_threads, absl::FunctionRef<void()> body) {
+  const FloatMode mode;
+  OnEachThread(num_threads, [&] {
+    const FloatMode::Scope scope(mode);
+    body();
+  });
+}
+
+[[maybe_unused]] const bool kProvided = ProvideTeam(RunOnOpenMpTeam);
+
+}  // namespace
+
 void FlushDenormalsInTeam(int num_threads) {
   int& flushing = ThisTeam().flushing;
   if (num_threads <= flushing || ThisTeam().alone) return;
   flushing = num_threads;
-#pragma omp parallel num_threads(num_threads)
-  {
+  OnEachThread(num_threads, [] {
     if (omp_get_thread_num() > 0) FlushDenormals::InThisThread();
-  }
+  });
 }
 
 void ParallelForRanges(int num_threads, int64_t n, int64_t grain, const void* body,
