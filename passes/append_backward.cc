@@ -99,7 +99,7 @@ class BlockBackward {
       return versions_.UndoesUpdate(op, index) ? AddUndo(*def, op, index) : absl::OkStatus();
     }
     if (none || (inner < 0 && !AnyInputDepends(op))) {
-      Forget(outputs);
+      Forget(outputs, /*replaced=*/{});
       return absl::OkStatus();
     }
     if (def == nullptr || !def->gradient.exists()) {
@@ -148,13 +148,15 @@ class BlockBackward {
       sums_.Rename(around.back().second, id);
     }
     if (gradient_block < 0) {
-      Forget(outputs);
+      Forget(outputs, /*replaced=*/outputs);
     } else {
       INTERP_RETURN_IF_ERROR(AddOps(def, op, index, gradient_block, outputs));
       versions_.Undo(outcomes_.undone[inner], index);
     }
     for (const VarId id : kept) {
-      if (!is_read(id)) around.emplace_back(id, branches_.PassAround(op, index, id));
+      if (is_read(id)) continue;
+      if (sums_.IsSource(id)) sums_.AddLater(id, branches_.PassTaken(op, index, id));
+      around.emplace_back(id, branches_.PassAround(op, index, id));
     }
     for (const auto& [id, part] : around) sums_.Share(id, part);
     return absl::OkStatus();
@@ -178,8 +180,11 @@ class BlockBackward {
     return std::any_of(inputs.begin(), inputs.end(), [&](VarId id) { return context_.Wants(id); });
   }
 
-  void Forget(const std::vector<VarId>& outputs) {
-    for (const VarId id : outputs) sums_.Forget(id);
+  // `replaced`: those whose gradients become gradients of earlier versions.
+  void Forget(const std::vector<VarId>& outputs, const std::vector<VarId>& replaced) {
+    for (const VarId id : outputs) {
+      sums_.Forget(id, std::find(replaced.begin(), replaced.end(), id) == replaced.end());
+    }
   }
 
   // Makes the gradient of the block that `op` runs; -1: no gradient flows through it.
@@ -250,7 +255,7 @@ class BlockBackward {
         sums_.SetZeros(var);
       }
     }
-    Forget(outputs);
+    Forget(outputs, /*replaced=*/gradient_block < 0 ? ArgumentsOf(op.inputs) : outputs);
     absl::flat_hash_map<VarId, VarId> wanted;  // inputs by their gradients
     for (const VarId id : ArgumentsOf(op.inputs)) {
       if (!made.empty() && context_.Wants(id)) wanted.emplace(context_.GradientOf(id), id);

@@ -43,13 +43,55 @@ GradientSums::Part GradientSums::Push(Op op) {
   return {.op = static_cast<int>(ops_.size()) - 1, .slot = 0, .arg = 0};
 }
 
-void GradientSums::Forget(VarId var) {
+void GradientSums::Forget(VarId var, bool adds) {
   if (!context_.IsTensor(block_, var)) return;
   if (Has(var) && is_source_.contains(var)) {
     AddUp(var);
     overwritten_.insert(var);
+    const bool is_rows = rows_.contains(context_.GradientOf(var));
+    const Part& whole = gradients_[var][0];
+    if (adds) later_[var].push_back({.part = whole, .is_plain = true, .is_rows = is_rows});
   }
   gradients_.erase(var);
+}
+
+void GradientSums::AddLater(VarId source, Part part) {
+  Rename(part, source);
+  later_[source].push_back({.part = part});
+}
+
+// Paddle adds the gradients of all versions of a parameter. Those of later versions wait until the
+// ops that hand gradients on have been made, as none of these may read the sum.
+void GradientSums::AddLaterVersions() {
+  for (const VarId var : sources_) {
+    const auto later = later_.find(var);
+    if (later == later_.end()) continue;
+    std::vector<Part>& parts = gradients_[var];
+    const Version& first = later->second[0];
+    const bool is_whole = parts.empty() && later->second.size() == 1 && first.is_plain;
+    if (is_whole && LastWriter(context_.GradientOf(var)) == first.part.op) {
+      parts = {first.part};
+      continue;
+    }
+    for (const Version& version : later->second) {
+      if (version.is_plain) RenameVersion(version.part, var, version.is_rows);
+    }
+    if (parts.size() == 1 && !KeepsPlainName(parts[0], var)) Rename(parts[0], var);
+    for (const Version& version : later->second) parts.push_back(version.part);
+  }
+}
+
+// Gives the gradient of a version a name of its own, for its readers as well.
+void GradientSums::RenameVersion(const Part& part, VarId var, bool is_rows) {
+  const VarId plain = context_.GradientOf(var);
+  Rename(part, var);
+  const VarId name = NameOf(part, var);
+  MarkRows(name, is_rows);
+  for (auto op = ops_.begin() + part.op + 1; op != ops_.end(); ++op) {
+    for (Slot& slot : op->inputs) std::replace(slot.args.begin(), slot.args.end(), plain, name);
+    const std::vector<VarId> outputs = ArgumentsOf(op->outputs);
+    if (std::find(outputs.begin(), outputs.end(), plain) != outputs.end()) return;
+  }
 }
 
 void GradientSums::SetSources(const std::vector<VarId>& sources) {
@@ -58,6 +100,7 @@ void GradientSums::SetSources(const std::vector<VarId>& sources) {
 }
 
 void GradientSums::Finish() {
+  AddLaterVersions();
   AddLastSums();
   for (const VarId source : sources_) NoteSource(source);
   for (const Op& op : ops_) Declare(op);
@@ -181,13 +224,17 @@ void GradientSums::Rename(const Part& part, VarId var) {
   ops_[part.op].outputs[part.slot].args[part.arg] = name;
 }
 
-// The sums of gradients that no op of the block has read, each behind the last of its parts.
+// The sums of gradients that no op of the block has read, each behind the last of its parts, or of
+// all ops where these write several versions.
 void GradientSums::AddLastSums() {
   std::vector<std::pair<int, VarId>> due;
   for (const auto& [var, parts] : gradients_) {
-    if (parts.size() < 2) continue;
+    const bool is_later = later_.contains(var);
+    const bool is_one = is_later && NameOf(parts[0], var) != context_.GradientOf(var);
+    if (parts.size() < 2 && !is_one) continue;
     const auto by_op = [](const Part& a, const Part& b) { return a.op < b.op; };
-    due.emplace_back(std::max_element(parts.begin(), parts.end(), by_op)->op, var);
+    const int last = std::max_element(parts.begin(), parts.end(), by_op)->op;
+    due.emplace_back(is_later ? static_cast<int>(ops_.size()) - 1 : last, var);
   }
   std::sort(due.begin(), due.end());
   std::vector<std::pair<int, Op>> sums;

@@ -56,10 +56,13 @@ class GradientSums {
   void Append(Op made, const absl::flat_hash_map<VarId, VarId>& wanted,
               absl::FunctionRef<bool(VarId)> makes_rows);
   // Earlier versions of the variable have nothing to do with what comes later. An op that writes an
-  // array changes one element and leaves the others. Of a source the gradient that is forgotten
-  // stays under its plain name, for want of one of an earlier version.
-  void Forget(VarId var);
+  // array changes one element and leaves the others. Of a source that version counts, too: where
+  // `adds` its gradient is added to those of the earlier ones, else it stands for want of them.
+  void Forget(VarId var, bool adds);
   void SetSources(const std::vector<VarId>& sources);
+  bool IsSource(VarId var) const { return is_source_.contains(var); }
+  // Adds a part of its own name to the gradient of a source, which earlier versions do not get.
+  void AddLater(VarId source, Part part);
 
   // Makes the gradient of a variable one value under its plain name.
   void AddUp(VarId var);
@@ -79,6 +82,8 @@ class GradientSums {
   Op Sum(VarId var, const std::vector<Part>& parts);
   VarId NameOf(const Part& part, VarId var);
   void AddPart(VarId var, Part part);
+  void AddLaterVersions();
+  void RenameVersion(const Part& part, VarId var, bool is_rows);
   bool KeepsPlainName(const Part& part, VarId var);
   void AddLastSums();
   int LastWriter(VarId gradient) const;
@@ -97,6 +102,13 @@ class GradientSums {
   std::vector<VarId> sources_;
   absl::flat_hash_set<VarId> is_source_;
   absl::flat_hash_set<VarId> overwritten_;  // sources of which a later version has a gradient
+  // The whole gradient of a source's version that an op has overwritten.
+  struct Version {
+    Part part;
+    bool is_plain = false;  // under the plain name
+    bool is_rows = false;
+  };
+  absl::flat_hash_map<VarId, std::vector<Version>> later_;  // the last first
   std::vector<VarId> given_;
   absl::flat_hash_set<VarId> rows_;
   std::vector<int> moved_;                  // positions of ops after AddLastSums

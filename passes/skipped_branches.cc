@@ -40,6 +40,14 @@ std::vector<VarId> SkippedBranches::Kept(const Op& op, size_t index,
 }
 
 GradientSums::Part SkippedBranches::PassAround(const Op& op, size_t index, VarId var) {
+  return Select(op, index, var, /*if_taken=*/false);
+}
+
+GradientSums::Part SkippedBranches::PassTaken(const Op& op, size_t index, VarId var) {
+  return Select(op, index, var, /*if_taken=*/true);
+}
+
+GradientSums::Part SkippedBranches::Select(const Op& op, size_t index, VarId var, bool if_taken) {
   const VarId condition = *ConditionOf(op);
   const VarId gradient = context_.GradientOf(var);
   const std::string name = context_.program.NameOf(gradient);
@@ -50,7 +58,7 @@ GradientSums::Part SkippedBranches::PassAround(const Op& op, size_t index, VarId
   zero.outputs[0].args[0] = zeros;
   Op select;
   select.type = "select_input";
-  AddInput(select, "X", {gradient, zeros});
+  AddInput(select, "X", if_taken ? ArgIds{zeros, gradient} : ArgIds{gradient, zeros});
   AddInput(select, "Mask", {taken});
   AddOutput(select, "Out", {gradient});
   SetRole(select, kBackwardRole);

@@ -29,8 +29,11 @@ class SkippedBranches {
   // where the block does not run, else 0. What says so is noted before the op, as it may change
   // later.
   GradientSums::Part PassAround(const Op& op, size_t index, VarId var);
+  // The same of what it is behind the op where the block runs, else 0.
+  GradientSums::Part PassTaken(const Op& op, size_t index, VarId var);
 
  private:
+  GradientSums::Part Select(const Op& op, size_t index, VarId var, bool if_taken);
   VarId NoteTaken(VarId condition, size_t index);
 
   BackwardContext& context_;
