@@ -201,7 +201,7 @@ absl::Status ForwardVersions::CheckOutside(const Op& forward, const std::string&
   const bool kept = declared != nullptr && (declared->kind == VarKind::kLodTensor ||
                                             declared->kind == VarKind::kStepScopes);
   if (!kept) return absl::OkStatus();
-  const ForwardVersions* const keeper = KeeperOf(id);
+  const ForwardVersions* const keeper = declared->persistable ? nullptr : KeeperOf(id);
   size_t position = index;
   for (const ForwardVersions* at = this; at != nullptr;
        position = at->position_, at = at->parent_) {

@@ -107,5 +107,23 @@ TEST(OverwrittenParameterTest, ABranchAddsItsValueWhereItIsTaken) {
   ExpectGradients(branch(0), 27, 0);
 }
 
+// loss = w0 w2, where each of two trips makes w v^2 of w: gradients of v read the w of each trip.
+TEST(OverwrittenParameterTest, ALoopKeepsTheValueOfEachTrip) {
+  ExpectGradients(
+      absl::StrCat(Limit(2),
+                   "  scale(X=w) -> (Out=a)\n"
+                   "  while(Condition=go, X=[w, v, zero, limit]) -> (Out=[w, zero, go], "
+                   "StepScopes=steps) {sub_block=block:1}\n"
+                   "  elementwise_mul(X=a, Y=w) -> (Out=loss)\n"
+                   "block 1 parent=0\n"
+                   "  var s float32[1]\n  var next float32[1]\n"
+                   "  elementwise_mul(X=v, Y=v) -> (Out=s)\n"
+                   "  elementwise_mul(X=w, Y=s) -> (Out=next)\n"
+                   "  assign(X=next) -> (Out=w)\n"
+                   "  increment(X=zero) -> (Out=zero) {step=1.0}\n"
+                   "  less_than(X=zero, Y=limit) -> (Out=go)\n"),
+      2 * 3 * 16, 9 * 4 * 8);
+}
+
 }  // namespace
 }  // namespace interp::testing::overwritten_parameter_test
