@@ -2,13 +2,16 @@
 //
 // Out@GRAD are gradients of the loop's results; in the block they have the names that the attribute
 // original_output_grad lists. One whose name is the gradient of an X is carried: what a trip makes
-// of it is what the trip before starts from, and in the end X@GRAD, where that is wanted. That of
-// another result goes to the last trip, which made it. The others are the same for every trip.
-// Gradients of all other X are summed over the trips.
-// (Paddle: WhileGradOp in fluid/operators/controlflow/while_op.cc.)
+// of it is what the trip before starts from, and in the end X@GRAD, where that is wanted. One that
+// the block leaves as it is goes to each trip that made a result of its shape. That of another
+// result goes to the last trip, which made it. The others are the same for every trip. Gradients of
+// all other X are summed over the trips. (Paddle: WhileGradOp in
+// fluid/operators/controlflow/while_op.cc.)
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
+#include "core/each_argument.h"
 #include "core/op_def.h"
 #include "kernels/control_flow/block_op.h"
 #include "kernels/control_flow/gradient_values.h"
@@ -75,7 +78,17 @@ absl::Status FindBlock(const Program& program, const Op& op, SubBlock& block) {
 struct WhileGradAttrs {
   // By argument of Out@GRAD: the argument of Out that it is the gradient of, or -1.
   std::vector<int> out_of;
+  std::vector<bool> written;  // whether the block's ops write it
 };
+
+bool WritesName(const Program& program, int32_t block, const std::string& name) {
+  const VarId id = program.Find(name);
+  if (id < 0 || block < 0 || block >= std::ssize(program.blocks)) return false;
+  const std::vector<Op>& ops = program.blocks[block].ops;
+  return std::any_of(ops.begin(), ops.end(), [id](const Op& op) {
+    return absl::c_linear_search(EachArgument(op.outputs), id);
+  });
+}
 
 WhileGradAttrs ReadWhileGradAttrs(AttrReader& reader) {
   const std::vector<std::string> out = reader.InputNames("Out");
@@ -84,6 +97,9 @@ WhileGradAttrs ReadWhileGradAttrs(AttrReader& reader) {
     const auto it = std::find_if(out.begin(), out.end(),
                                  [&](const std::string& o) { return GradientName(o) == name; });
     attrs.out_of.push_back(it == out.end() ? -1 : static_cast<int>(it - out.begin()));
+    attrs.written.push_back(
+        reader.program() == nullptr ||
+        WritesName(*reader.program(), control_flow::BlockOf(reader.op()), name));
   }
   return attrs;
 }
@@ -95,7 +111,10 @@ class Trips {
     const absl::Span<Variable* const> given = ctx.input_variables(kOutGrad);
     for (size_t i = 0; i < given.size(); ++i) {
       if (given[i] == nullptr) continue;
-      given_.push_back({.outside = given[i], .like = ForwardOf(i)});
+      const std::vector<bool>& written = ctx.attrs<WhileGradAttrs>().written;
+      given_.push_back({.outside = given[i],
+                        .like = ForwardOf(i),
+                        .written = i >= written.size() || written[i]});
     }
     const absl::Span<Variable* const> wanted = ctx.output_variables(kXGrad);
     for (size_t i = 0; i < wanted.size(); ++i) {
@@ -130,6 +149,7 @@ class Trips {
     const Variable* outside = nullptr;
     const Variable* like = nullptr;  // what it is the gradient of; null: not known
     bool carried = false;
+    bool written = true;  // by ops of the block
     Variable value = {};  // as the next trip starts with it
   };
   struct Wanted {
@@ -161,10 +181,18 @@ class Trips {
     return step.values[step.values.size() - block_.num_entries() + entry];
   }
 
+  // True also where nothing tells the shape of what the trip made.
+  static bool IsOfShape(const Variable& gradient, const Variable& type) {
+    return !gradient.array.empty() || gradient.selected_rows.has_value() ||
+           type.tensor.dtype == DType::kUndefined || gradient.tensor.shape == type.tensor.shape;
+  }
+
   // Before another trip, which made the result of that type: it may differ from trip to trip.
   absl::Status GiveAgain(size_t e, const Variable& type) {
     Given& given = given_[e];
-    if (given.carried) return absl::OkStatus();
+    if (given.carried && (given.written || IsOfShape(block_.entry(e), type))) {
+      return absl::OkStatus();
+    }
     if (given.like != nullptr) {
       given.value.DropValue();
       INTERP_RETURN_IF_ERROR(FillZerosLike(ctx_, type, given.value));

@@ -228,6 +228,52 @@ TEST(WhileGradTest, ZerosAreOfTheShapeOfTheirTrip) {
   EXPECT_THAT(Values<float>((*out)[1]), ElementsAre(12));
 }
 
+// y is made anew in each trip, i + 1 ones times w. Paddle's gradient block only reads y@GRAD then.
+Case MadeAnew(const std::string& dims_of_trip) {
+  return {absl::StrCat(
+              "block 0\n"
+              "  var n int64[1]\n  var w float32[1]\n  var i int64[1]\n  var go bool[1]\n"
+              "  var y float32[-1]\n  var steps step_scopes\n  var y@GRAD float32[-1]\n"
+              "  var og float32[-1]\n  var w@GRAD float32[1]\n"
+              "  fill_constant() -> (Out=i) {shape=[1], dtype=3, value=0.0}\n"
+              "  fill_constant() -> (Out=y) {shape=[1], dtype=5, value=7.0}\n"
+              "  less_than(X=i, Y=n) -> (Out=go)\n"
+              "  while(X=[i, n, w, y], Condition=go) -> (Out=[i, y, go], StepScopes=steps)"
+              " {sub_block=block:1}\n"
+              "  assign(X=og) -> (Out=y@GRAD)\n"
+              "  while_grad(X=[i, n, w, y], Out=[i, y, go], StepScopes=steps, Out@GRAD=y@GRAD)"
+              " -> (X@GRAD=[@EMPTY@, @EMPTY@, w@GRAD, @EMPTY@])"
+              " {sub_block=block:2, original_output_grad=[\"y@GRAD\"]}\n"
+              "block 1 parent=0\n"
+              "  var next int64[1]\n  var ones float32[-1]\n  var scaled float32[-1]\n"
+              "  scale(X=i) -> (Out=next) {scale=1.0, bias=1.0}\n"
+              "  fill_constant(",
+              dims_of_trip,
+              ") -> (Out=ones) {shape=[3], dtype=5, value=1.0}\n"
+              "  elementwise_mul(X=ones, Y=w) -> (Out=scaled)\n"
+              "  assign(X=scaled) -> (Out=y)\n"
+              "  assign(X=next) -> (Out=i)\n"
+              "  less_than(X=i, Y=n) -> (Out=go)\n"
+              "block 2 parent=0 forward=1\n"
+              "  var scaled@GRAD float32[-1]\n  var w@GRAD float32[1]\n"
+              "  assign(X=y@GRAD) -> (Out=scaled@GRAD)\n"
+              "  elementwise_mul_grad(X=ones, Y=w, Out@GRAD=scaled@GRAD) -> (Y@GRAD=w@GRAD)\n"),
+          {"n", "w", "og"},
+          {"y", "w@GRAD"}};
+}
+
+TEST(WhileGradTest, AGradientThatTheBlockLeavesGoesToTripsOfItsShape) {
+  const auto growing =
+      RunTwice(MadeAnew("ShapeTensor=next"), {Int(3), Floats({1}, {5}), Floats({3}, {1, 2, 3})});
+  ASSERT_THAT(growing, IsOk());
+  EXPECT_THAT(Values<float>((*growing)[0]), ElementsAre(5, 5, 5));
+  EXPECT_THAT(Values<float>((*growing)[1]), ElementsAre(6));
+  // Paddle gives it to each trip.
+  const auto fixed = RunTwice(MadeAnew(""), {Int(3), Floats({1}, {5}), Floats({3}, {1, 2, 3})});
+  ASSERT_THAT(fixed, IsOk());
+  EXPECT_THAT(Values<float>((*fixed)[1]), ElementsAre(18));
+}
+
 // Paddle wants gradients of integers that a cast in a loop reads.
 TEST(WhileGradTest, SumsOfIntegersAreMadeToo) {
   Case test = Loop("h@GRAD");
