@@ -1,9 +1,9 @@
 #include "passes/inplace.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
+#include "core/disjoint_sets.h"
 #include "core/each_argument.h"
 #include "passes/op_effects.h"
 #include "passes/var_uses.h"
@@ -11,11 +11,10 @@
 namespace interp {
 namespace {
 
-// Variables that share memory, and what holds for all of them together. Union-find by VarId.
+// Variables that share memory, and what holds for all of them together. By VarId.
 class Groups {
  public:
-  explicit Groups(const std::vector<VarUse>& uses) : parents_(uses.size()), groups_(uses.size()) {
-    std::iota(parents_.begin(), parents_.end(), 0);
+  explicit Groups(const std::vector<VarUse>& uses) : sets_(uses.size()), groups_(uses.size()) {
     for (size_t v = 0; v < uses.size(); ++v) {
       groups_[v] = {.last = uses[v].last,
                     .last_write = uses[v].last_write,
@@ -31,24 +30,21 @@ class Groups {
     bool held_elsewhere = false;
   };
 
-  VarId Root(VarId v) {
-    while (parents_[v] != v) v = parents_[v] = parents_[parents_[v]];
-    return v;
-  }
+  VarId Root(VarId v) { return sets_.Root(v); }
   Group& Of(VarId v) { return groups_[Root(v)]; }
 
   void Join(VarId a, VarId b) {
     a = Root(a);
     b = Root(b);
     if (a == b) return;
-    parents_[b] = a;
+    sets_.Join(a, b);
     groups_[a].last = std::max(groups_[a].last, groups_[b].last);
     groups_[a].last_write = std::max(groups_[a].last_write, groups_[b].last_write);
     groups_[a].held_elsewhere |= groups_[b].held_elsewhere;
   }
 
  private:
-  std::vector<VarId> parents_;
+  DisjointSets sets_;
   std::vector<Group> groups_;  // valid at roots
 };
 

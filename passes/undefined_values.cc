@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "core/attr_reader.h"
+#include "core/disjoint_sets.h"
 #include "core/each_argument.h"
 #include "core/edit_op.h"
 #include "passes/array_ops.h"
@@ -41,31 +41,29 @@ bool RunsBlock(const Op& op) {
 // Variables that hold the same values in turn, and the widest dtype of those values.
 class Groups {
  public:
-  explicit Groups(size_t num_vars) : parents_(num_vars), types_(num_vars) {
-    std::iota(parents_.begin(), parents_.end(), 0);
-  }
+  explicit Groups(size_t num_vars) : sets_(num_vars), types_(num_vars) {}
 
-  void Join(VarId a, VarId b) { parents_[Find(a)] = Find(b); }
+  void Join(VarId a, VarId b) { sets_.Join(a, b); }
 
   // REQUIRES: nothing is joined any more.
   void NoteDType(VarId var, DType dtype) {
-    Types& types = types_[Find(var)];
+    Types& types = types_[sets_.Root(var)];
     types.dtype = Wider(types.dtype, dtype);
   }
   // The widest; kUndefined: none is known.
-  DType DTypeOf(VarId var) { return types_[Find(var)].dtype; }
+  DType DTypeOf(VarId var) { return types_[sets_.Root(var)].dtype; }
 
-  void NoteArray(VarId var) { types_[Find(var)].array = true; }
-  void NoteTensor(VarId var) { types_[Find(var)].tensor = true; }
+  void NoteArray(VarId var) { types_[sets_.Root(var)].array = true; }
+  void NoteTensor(VarId var) { types_[sets_.Root(var)].tensor = true; }
   // Arrays and undefined values, nothing else.
   bool OfArrays(VarId var) {
-    const Types& types = types_[Find(var)];
+    const Types& types = types_[sets_.Root(var)];
     return types.array && !types.tensor;
   }
 
   // Of undefined values in the group.
-  void NoteChange(VarId var) { types_[Find(var)].changed = true; }
-  bool Changed(VarId var) { return types_[Find(var)].changed; }
+  void NoteChange(VarId var) { types_[sets_.Root(var)].changed = true; }
+  bool Changed(VarId var) { return types_[sets_.Root(var)].changed; }
 
  private:
   struct Types {
@@ -75,12 +73,7 @@ class Groups {
     bool changed = false;
   };
 
-  VarId Find(VarId var) {
-    while (parents_[var] != var) var = parents_[var] = parents_[parents_[var]];
-    return var;
-  }
-
-  std::vector<VarId> parents_;
+  DisjointSets sets_;
   std::vector<Types> types_;
 };
 

@@ -1,33 +1,22 @@
 #include "interpreter/analysis/storage.h"
 
 #include <algorithm>
-#include <numeric>
+
+#include "core/disjoint_sets.h"
 
 namespace interp {
-namespace {
-
-int32_t Root(std::vector<int32_t>& parents, int32_t id) {
-  while (parents[id] != id) {
-    parents[id] = parents[parents[id]];
-    id = parents[id];
-  }
-  return id;
-}
-
-}  // namespace
 
 void AnalyzeStorage(const std::vector<Instruction>& instructions, std::vector<PlanVar>& vars) {
-  std::vector<int32_t> parents(vars.size());
-  std::iota(parents.begin(), parents.end(), 0);
+  DisjointSets storages(vars.size());
   for (const Instruction& instruction : instructions) {
     for (const InplacePair& pair : instruction.share) {
-      const int32_t a = Root(parents, instruction.inputs[pair.input]);
-      const int32_t b = Root(parents, instruction.outputs[pair.output]);
-      parents[std::max(a, b)] = std::min(a, b);
+      const int32_t a = storages.Root(instruction.inputs[pair.input]);
+      const int32_t b = storages.Root(instruction.outputs[pair.output]);
+      storages.Join(std::min(a, b), std::max(a, b));
     }
   }
   for (size_t id = 0; id < vars.size(); ++id) {
-    vars[id].storage = Root(parents, static_cast<int32_t>(id));
+    vars[id].storage = storages.Root(static_cast<int32_t>(id));
   }
 }
 

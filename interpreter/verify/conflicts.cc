@@ -1,39 +1,33 @@
 #include "interpreter/verify/conflicts.h"
 
 #include <algorithm>
-#include <numeric>
+
+#include "core/disjoint_sets.h"
 
 namespace interp::verify {
 namespace {
 
-// Which variables share memory. Union-find by VarId.
+// Which variables share memory. By VarId.
 class Storages {
  public:
-  explicit Storages(const Plan& plan)
-      : parents_(plan.vars.size()), shared_(plan.vars.size(), false) {
-    std::iota(parents_.begin(), parents_.end(), 0);
+  explicit Storages(const Plan& plan) : sets_(plan.vars.size()), shared_(plan.vars.size(), false) {
     for (const Instruction& instruction : plan.instructions) {
       for (const InplacePair& pair : instruction.share) {
-        Join(instruction.inputs[pair.input], instruction.outputs[pair.output]);
+        sets_.Join(instruction.inputs[pair.input], instruction.outputs[pair.output]);
       }
     }
-    for (size_t id = 0; id < parents_.size(); ++id) {
+    for (size_t id = 0; id < sets_.count(); ++id) {
       const auto var = static_cast<VarId>(id);
       if (Root(var) != var) shared_[Root(var)] = true;
     }
   }
 
-  VarId Root(VarId id) {
-    while (parents_[id] != id) id = parents_[id] = parents_[parents_[id]];
-    return id;
-  }
+  VarId Root(VarId id) { return sets_.Root(id); }
   bool IsShared(VarId id) { return shared_[Root(id)]; }
   int64_t num_shared() const { return std::count(shared_.begin(), shared_.end(), true); }
 
  private:
-  void Join(VarId a, VarId b) { parents_[Root(a)] = Root(b); }
-
-  std::vector<VarId> parents_;
+  DisjointSets sets_;
   std::vector<bool> shared_;  // valid at roots
 };
 
