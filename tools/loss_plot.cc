@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
+#include "tools/xml_text.h"
 
 namespace interp {
 namespace {
@@ -54,11 +54,6 @@ std::vector<double> Ticks(const Range& range) {
     ticks.push_back(std::abs(tick) < step * 1e-9 ? 0 : tick);
   }
   return ticks;
-}
-
-std::string Escape(const std::string& text) {
-  return absl::StrReplaceAll(text,
-                             {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
 }
 
 class Plot {
@@ -129,7 +124,7 @@ class Plot {
                           "stroke-linejoin=\"round\"/>\n",
                           path, color);
     absl::StrAppendFormat(&svg_, "<text x=\"%g\" y=\"20\" fill=\"%s\">%s</text>\n",
-                          kLeft + static_cast<double>(index) * 170, color, Escape(curve.name));
+                          kLeft + static_cast<double>(index) * 170, color, XmlText(curve.name));
   }
 
   const std::vector<Curve>& curves_;

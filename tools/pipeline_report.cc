@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
+#include "tools/xml_text.h"
 
 namespace interp {
 namespace {
@@ -29,11 +29,6 @@ std::string StagesText(const JobSchedule& schedule) {
   std::string text = absl::StrCat(schedule.stages, " stages");
   if (schedule.chunks > 1) absl::StrAppend(&text, " of ", schedule.chunks, " chunks");
   return text;
-}
-
-std::string Escape(absl::string_view text) {
-  return absl::StrReplaceAll(text,
-                             {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
 }
 
 // Jobs as boxes, stages as rows, time to the right.
@@ -80,11 +75,11 @@ class Chart {
         &svg_,
         "<rect x=\"%.2f\" y=\"%g\" width=\"%.2f\" height=\"%g\" fill=\"%s\" stroke=\"#fff\" "
         "stroke-width=\"0.6\"><title>%s: %.1f to %.1f us</title></rect>\n",
-        x, Y(job.stage), width, kRowHeight, forward ? "#8fbde0" : "#e2a47f", Escape(job.name),
+        x, Y(job.stage), width, kRowHeight, forward ? "#8fbde0" : "#e2a47f", XmlText(job.name),
         1e-3 * static_cast<double>(job.start_ns), 1e-3 * static_cast<double>(job.end_ns));
     if (width < kWidthOfLetter * static_cast<double>(job.name.size())) return;
     absl::StrAppendFormat(&svg_, "<text x=\"%.2f\" y=\"%g\" text-anchor=\"middle\">%s</text>\n",
-                          x + width / 2, Y(job.stage) + 21, Escape(job.name));
+                          x + width / 2, Y(job.stage) + 21, XmlText(job.name));
   }
 
   void DrawAxis() {
@@ -176,7 +171,7 @@ std::string ToPage(const PipelineReport& report, const std::string& title) {
       "vertical-align:top}</style></head>\n<body>\n<h1>%s</h1>\n<p>%s, %d micro-batches through "
       "%s. The stages wait %s of the time between the first job and the last; by the formula, for "
       "jobs that all take the same time and messages that take none, %s.</p>\n",
-      Escape(title), Escape(title), Name(report.schedule.kind), report.schedule.micro_batches,
+      XmlText(title), XmlText(title), Name(report.schedule.kind), report.schedule.micro_batches,
       StagesText(report.schedule), Percent(times.bubble),
       Percent(BubbleByFormula(report.schedule)));
   page += Chart(times).Draw();
