@@ -629,11 +629,6 @@ std::vector<PoolStats> InterpreterCore::pool_stats() const {
   return stats;
 }
 
-void InterpreterCore::ResetPeakMemory() {
-  impl_->pool().ResetPeak();
-  if (DeviceSet* const devices = impl_->devices()) devices->ResetPeak();
-}
-
 size_t InterpreterCore::TrimMemory() {
   DeviceSet* const devices = impl_->devices();
   return impl_->pool().Trim() + (devices == nullptr ? 0 : devices->Trim());

@@ -187,7 +187,6 @@ class InterpreterCore {
   MemoryStats device_memory() const;
   // Of each pool: the host's first, then those of the devices.
   std::vector<PoolStats> pool_stats() const;
-  void ResetPeakMemory();
   // Gives unused pooled memory back to the system and the devices; returns how many bytes. Not
   // during a Run of this core: its captures take memory of its pools while they hold a device's
   // gate (core/device/cuda/capture_gate.h), which this waits for with a pool locked. Other cores

@@ -159,11 +159,6 @@ absl::StatusOr<std::vector<ParamRecord>> ParseParamRecords(absl::string_view fil
   return records;
 }
 
-absl::StatusOr<std::vector<ParamRecord>> ListParams(const std::string& path) {
-  INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
-  return Annotate(ParseParamRecords(file->bytes()), path);
-}
-
 absl::Status WriteCombinedParams(const std::string& path, absl::Span<const NamedTensor> params) {
   std::vector<const NamedTensor*> sorted;
   for (const NamedTensor& param : params) sorted.push_back(&param);

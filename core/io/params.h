@@ -54,7 +54,6 @@ absl::StatusOr<std::vector<NamedTensor>> ParseCombinedParams(const BufferRef& fi
 
 // The records of a combined file, for looking at one without its program.
 absl::StatusOr<std::vector<ParamRecord>> ParseParamRecords(absl::string_view file);
-absl::StatusOr<std::vector<ParamRecord>> ListParams(const std::string& path);
 
 // Writes a combined file that Paddle and ReadParams read. Any order: they are sorted here.
 // Errors: InvalidArgument for a tensor without memory or a name that appears twice.

@@ -30,7 +30,6 @@ class RecordFile {
   // By offset. Without an index the keys count from 0.
   const std::vector<RecordPlace>& places() const { return places_; }
   const Damage& damage() const { return damage_; }
-  bool has_index() const { return has_index_; }
   // The bytes before the first record of the index and behind its last one.
   const std::vector<ByteRange>& unindexed() const { return unindexed_; }
 

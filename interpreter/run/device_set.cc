@@ -230,10 +230,6 @@ std::vector<PoolStats> DeviceSet::pool_stats() const {
   return stats;
 }
 
-void DeviceSet::ResetPeak() {
-  for (StreamPool* pool : Pools()) pool->ResetPeak();
-}
-
 size_t DeviceSet::Trim() {
   size_t bytes = 0;
   for (const OnDevice& on : devices_) bytes += on.pool->Trim();

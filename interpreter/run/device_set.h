@@ -74,7 +74,6 @@ class DeviceSet {
   MemoryStats memory() const;
   // Of each pool.
   std::vector<PoolStats> pool_stats() const;
-  void ResetPeak();
   // Gives unused memory back, but for that of graphs.
   size_t Trim();
 

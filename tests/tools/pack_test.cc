@@ -37,7 +37,7 @@ Packed Unpack(const std::string& path) {
   const absl::StatusOr<RecordFile> file = RecordFile::Open(path);
   EXPECT_TRUE(file.ok()) << file.status();
   if (!file.ok()) return packed;
-  EXPECT_TRUE(file->has_index());
+  EXPECT_TRUE(std::filesystem::exists(IndexPathOf(path)));
   std::string joined;
   for (size_t i = 0; i < file->places().size(); ++i) {
     ImageRecord record = ParseImageRecord(file->Read(i, joined)->payload).value();
