@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "core/each_argument.h"
+#include "passes/any_op.h"
 #include "passes/copy_beside.h"
 #include "passes/inserted_ops.h"
 #include "passes/op_effects.h"
@@ -23,12 +24,6 @@ bool Shares(const Op& op) {
   const Slot* const out = op.FindOutput("Out");
   return op.type == "share_data" && x != nullptr && x->args.size() == 1 && out != nullptr &&
          out->args.size() == 1;
-}
-
-bool HasShares(const Program& program) {
-  return std::any_of(program.blocks.begin(), program.blocks.end(), [](const Block& block) {
-    return std::any_of(block.ops.begin(), block.ops.end(), Shares);
-  });
 }
 
 class Follower {
@@ -239,7 +234,7 @@ class Follower {
 }  // namespace
 
 absl::StatusOr<Program> FollowDetachedValues(Program program, const PassContext& context) {
-  if (HasShares(program)) INTERP_RETURN_IF_ERROR(Follower(program, context.ops).Run());
+  if (AnyOp(program, Shares)) INTERP_RETURN_IF_ERROR(Follower(program, context.ops).Run());
   return program;
 }
 

@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "core/each_argument.h"
+#include "core/edit_op.h"
 #include "core/near_names.h"
 #include "passes/feed_fetch.h"
 #include "passes/readers.h"
+#include "passes/unary_op.h"
 
 namespace interp {
 namespace {
@@ -96,11 +98,8 @@ VarId ListVar(Program& program, const std::vector<VarFacts>& facts, absl::string
 }
 
 Op ColumnOp(absl::string_view type, VarId in, VarId out, int32_t column) {
-  Op op;
-  op.type = std::string(type);
-  op.inputs.push_back({.name = "X", .args = {in}});
-  op.outputs.push_back({.name = "Out", .args = {out}});
-  op.attrs.push_back({.name = "col", .value = column});
+  Op op = MakeUnaryOp(type, in, out);
+  SetAttr(op, "col", column);
   return op;
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/algorithm/container.h"
 #include "core/attr_reader.h"
+#include "passes/any_op.h"
 #include "passes/declarations.h"
 #include "passes/verify.h"
 
@@ -60,11 +61,7 @@ void Keep(Op& op, int32_t block, Declarations& declarations) {
 }  // namespace
 
 absl::StatusOr<Program> KeepScales(Program program) {
-  if (std::ranges::none_of(program.blocks, [](const Block& block) {
-        return std::ranges::any_of(block.ops, IsQuantizer);
-      })) {
-    return program;
-  }
+  if (!AnyOp(program, IsQuantizer)) return program;
   INTERP_RETURN_IF_ERROR(VerifyStructure(program));
   Declarations declarations(program);
   for (size_t b = 0; b < program.blocks.size(); ++b) {

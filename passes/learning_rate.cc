@@ -7,6 +7,7 @@
 #include "core/edit_op.h"
 #include "core/near_names.h"
 #include "core/op_role.h"
+#include "passes/unary_op.h"
 
 namespace interp {
 namespace {
@@ -125,7 +126,7 @@ class ScheduleWriter {
   }
   VarId Scale(VarId x, double factor, double bias = 0) {
     const VarId out = Temporary(DType::kFloat32);
-    Op op = MakeUnary("scale", x, out);
+    Op op = MakeUnaryOp("scale", x, out);
     SetAttr(op, "scale", static_cast<float>(factor));
     SetAttr(op, "bias", static_cast<float>(bias));
     SetAttr(op, "bias_after_scale", true);
@@ -134,12 +135,12 @@ class ScheduleWriter {
   }
   VarId Unary(absl::string_view type, VarId x) {
     const VarId out = Temporary(DType::kFloat32);
-    Add(MakeUnary(type, x, out));
+    Add(MakeUnaryOp(type, x, out));
     return out;
   }
   VarId Binary(absl::string_view type, VarId x, VarId y, DType dtype = DType::kFloat32) {
     const VarId out = Temporary(dtype);
-    Op op = MakeUnary(type, x, out);
+    Op op = MakeUnaryOp(type, x, out);
     AddInput(op, "Y", {y});
     SetAttr(op, "axis", int32_t{-1});
     Add(std::move(op));
@@ -158,20 +159,13 @@ class ScheduleWriter {
   }
   VarId Cast(VarId x, DType from, DType to) {
     const VarId out = Temporary(to);
-    Op op = MakeUnary("cast", x, out);
+    Op op = MakeUnaryOp("cast", x, out);
     SetAttr(op, "in_dtype", static_cast<int32_t>(from));
     SetAttr(op, "out_dtype", static_cast<int32_t>(to));
     Add(std::move(op));
     return out;
   }
 
-  static Op MakeUnary(absl::string_view type, VarId x, VarId out) {
-    Op op;
-    op.type = std::string(type);
-    AddInput(op, "X", {x});
-    AddOutput(op, "Out", {out});
-    return op;
-  }
   VarId Temporary(DType dtype) {
     return writer_.DeclareTemporary("tmp", "", {.dtype = dtype, .dims = {1}}).id;
   }

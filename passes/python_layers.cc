@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "core/each_argument.h"
 #include "core/edit_op.h"
+#include "passes/any_op.h"
 #include "passes/op_effects.h"
 
 namespace interp {
@@ -38,12 +39,7 @@ std::optional<int32_t> BlockOfLayer(const Op& op) {
   return std::nullopt;
 }
 
-bool HasLayers(const Program& program) {
-  return std::any_of(program.blocks.begin(), program.blocks.end(), [](const Block& block) {
-    return std::any_of(block.ops.begin(), block.ops.end(),
-                       [](const Op& op) { return BlockOfLayer(op).has_value(); });
-  });
-}
+bool IsLayer(const Op& op) { return BlockOfLayer(op).has_value(); }
 
 void Rename(std::vector<Op>& ops, const Renames& renames) {
   const auto rename = [&renames](std::vector<Slot>& slots) {
@@ -217,7 +213,7 @@ class Inliner {
 }  // namespace
 
 absl::StatusOr<Program> InlinePythonLayers(Program program, const PassContext& /*context*/) {
-  if (!HasLayers(program)) return program;
+  if (!AnyOp(program, IsLayer)) return program;
   return Inliner(std::move(program)).Run();
 }
 

@@ -16,7 +16,7 @@
 namespace interp {
 namespace {
 
-bool AnyOp(const Program& program, bool (*is_wanted)(const Op& op)) {
+bool AnyMainOp(const Program& program, bool (*is_wanted)(const Op& op)) {
   if (program.blocks.empty()) return false;
   const std::vector<Op>& ops = program.blocks[0].ops;
   return std::any_of(ops.begin(), ops.end(), is_wanted);
@@ -218,7 +218,7 @@ bool MakesReader(const Op& op) {
 
 std::vector<VarId> ReadVars(const Program& program) {
   std::vector<VarId> vars;
-  if (!AnyOp(program, IsRead)) return vars;
+  if (!AnyMainOp(program, IsRead)) return vars;
   std::vector<int32_t> reads = CountReads(program);
   for (const Op& op : program.blocks[0].ops) {
     if (!IsRead(op)) continue;
@@ -230,7 +230,7 @@ std::vector<VarId> ReadVars(const Program& program) {
 }
 
 absl::Status CheckReads(const Program& program) {
-  if (!AnyOp(program, IsRead)) return absl::OkStatus();
+  if (!AnyMainOp(program, IsRead)) return absl::OkStatus();
   absl::flat_hash_set<VarId> used;
   const std::vector<Op>& ops = program.blocks[0].ops;
   for (size_t i = 0; i < ops.size(); ++i) {
@@ -245,7 +245,7 @@ absl::Status CheckReads(const Program& program) {
 }
 
 absl::Status CheckReaders(const Program& program) {
-  if (!AnyOp(program, IsRead)) return absl::OkStatus();
+  if (!AnyMainOp(program, IsRead)) return absl::OkStatus();
   ReaderCheck check(program);
   const std::vector<Op>& ops = program.blocks[0].ops;
   for (size_t i = 0; i < ops.size(); ++i) {
@@ -256,7 +256,7 @@ absl::Status CheckReaders(const Program& program) {
 }
 
 void DropReaders(Program& program, const std::vector<VarId>& fed) {
-  if (!AnyOp(program, IsRead) && !AnyOp(program, MakesReader)) return;
+  if (!AnyMainOp(program, IsRead) && !AnyMainOp(program, MakesReader)) return;
   std::vector<Op>& ops = program.blocks[0].ops;
   std::vector<bool> is_fed(program.names.size(), false);
   for (const VarId id : fed) is_fed[id] = true;

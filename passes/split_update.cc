@@ -9,6 +9,7 @@
 #include "passes/feed_fetch.h"
 #include "passes/op_effects.h"
 #include "passes/prune.h"
+#include "passes/unary_op.h"
 
 namespace interp {
 namespace {
@@ -224,10 +225,7 @@ class UpdateSplitter {
   }
 
   static Op Convert(absl::string_view type, VarId x, VarId out) {
-    Op op;
-    op.type = std::string(type);
-    AddInput(op, "X", {x});
-    AddOutput(op, "Out", {out});
+    Op op = MakeUnaryOp(type, x, out);
     SetRole(op, kBackwardRole);
     return op;
   }

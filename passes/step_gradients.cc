@@ -1,12 +1,12 @@
 #include "passes/step_gradients.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/attr_reader.h"
 #include "core/gradient.h"
+#include "passes/any_op.h"
 #include "passes/declarations.h"
 #include "passes/op_effects.h"
 #include "passes/verify.h"
@@ -44,11 +44,7 @@ void DeclareIn(int32_t block, const std::string& name, Declarations& declaration
 }  // namespace
 
 absl::StatusOr<Program> DeclareStepGradients(Program program) {
-  if (std::ranges::none_of(program.blocks, [](const Block& block) {
-        return std::ranges::any_of(block.ops, IsRecurrentGrad);
-      })) {
-    return program;
-  }
+  if (!AnyOp(program, IsRecurrentGrad)) return program;
   INTERP_RETURN_IF_ERROR(VerifyStructure(program));
   Declarations declarations(program);
   for (const Block& block : program.blocks) {

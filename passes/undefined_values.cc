@@ -10,6 +10,7 @@
 #include "core/disjoint_sets.h"
 #include "core/each_argument.h"
 #include "core/edit_op.h"
+#include "passes/any_op.h"
 #include "passes/array_ops.h"
 #include "passes/branch_dtypes.h"
 
@@ -176,11 +177,7 @@ void MakeUndefinedArrays(Program& program, const OpRegistry& ops, Groups& groups
 }  // namespace
 
 absl::StatusOr<Program> TypeUndefinedValues(Program program, const PassContext& context) {
-  const bool any =
-      std::any_of(program.blocks.begin(), program.blocks.end(), [](const Block& block) {
-        return std::any_of(block.ops.begin(), block.ops.end(), IsUndefinedValue);
-      });
-  if (!any) return program;
+  if (!AnyOp(program, IsUndefinedValue)) return program;
   Groups groups = FindGroups(program);
   MakeUndefinedArrays(program, context.ops, groups);
   ForEachOp(program, [&](Op& op) {
