@@ -15,7 +15,7 @@
 #include "interpreter/run/scheduler.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe.h"
-#include "tests/testing/probe_ops.h"
+#include "tests/testing/probe_cores.h"
 #include "tests/testing/program_builder.h"
 
 namespace interp::testing::interpreter_core_test {
@@ -27,24 +27,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-CoreOptions Options(SchedulerKind kind = SchedulerKind::kTrace, int workers = 1) {
-  CoreOptions options{.scheduler = kind, .num_workers = workers, .num_threads = 1};
-  options.ops = &ProbeOps();
-  return options;
-}
-
-std::unique_ptr<InterpreterCore> MakeCore(const Program& program,
-                                          std::shared_ptr<Scope> scope = nullptr,
-                                          const CoreOptions& options = Options()) {
-  auto core = InterpreterCore::Create(program, {}, {}, std::move(scope), options);
-  EXPECT_THAT(core, IsOk());
-  return core.ok() ? *std::move(core) : nullptr;
-}
-
 std::vector<CoreOptions> AllSchedulers() {
-  return {Options(SchedulerKind::kTrace),     Options(SchedulerKind::kSerial),
-          Options(SchedulerKind::kAsync, 1),  Options(SchedulerKind::kAsync, 4),
-          Options(SchedulerKind::kEngine, 1), Options(SchedulerKind::kEngine, 3)};
+  return {ProbeOptions(SchedulerKind::kTrace),     ProbeOptions(SchedulerKind::kSerial),
+          ProbeOptions(SchedulerKind::kAsync, 1),  ProbeOptions(SchedulerKind::kAsync, 4),
+          ProbeOptions(SchedulerKind::kEngine, 1), ProbeOptions(SchedulerKind::kEngine, 3)};
 }
 
 Tensor X(int64_t rows = 2) {
@@ -71,7 +57,7 @@ Program Diamonds() {
 TEST(InterpreterCoreTest, EachFailingInstructionIsReportedAndTheCoreStaysUsable) {
   for (const CoreOptions& options : AllSchedulers()) {
     SCOPED_TRACE(absl::StrCat(Name(options.scheduler), " ", options.num_workers));
-    const auto core = MakeCore(Diamonds(), nullptr, options);
+    const auto core = MakeProbeCore(Diamonds(), nullptr, options);
     const auto expected = core->Run({X()});
     ASSERT_THAT(expected, IsOk());
     for (int tag = 1; tag <= 6; ++tag) {
@@ -88,7 +74,7 @@ TEST(InterpreterCoreTest, EachFailingInstructionIsReportedAndTheCoreStaysUsable)
 }
 
 TEST(InterpreterCoreTest, ErrorsNameTheOpAndItsInputs) {
-  const auto core = MakeCore(Diamonds());
+  const auto core = MakeProbeCore(Diamonds());
   Probe probe;
   probe.FailAt(5);
   EXPECT_THAT(core->Run({X(3)}),
@@ -99,7 +85,7 @@ TEST(InterpreterCoreTest, ErrorsNameTheOpAndItsInputs) {
 TEST(InterpreterCoreTest, NothingStartsAfterAFailure) {
   for (const CoreOptions& options : AllSchedulers()) {
     if (options.num_workers > 1) continue;
-    const auto core = MakeCore(Diamonds(), nullptr, options);
+    const auto core = MakeProbeCore(Diamonds(), nullptr, options);
     Probe probe;
     probe.FailAt(2);
     ASSERT_THAT(core->Run({X()}), Not(IsOk()));
@@ -116,7 +102,7 @@ TEST(InterpreterCoreTest, NothingStartsAfterAFailure) {
 // Memory of failed, cancelled and good runs all goes back to the pool.
 TEST(InterpreterCoreTest, NothingLeaks) {
   for (const CoreOptions& options : AllSchedulers()) {
-    const auto core = MakeCore(Diamonds(), nullptr, options);
+    const auto core = MakeProbeCore(Diamonds(), nullptr, options);
     Probe probe;
     for (int tag = 0; tag <= 6; ++tag) {
       probe.FailAt(tag);  // 0: nowhere
@@ -130,7 +116,7 @@ TEST(InterpreterCoreTest, NothingLeaks) {
 }
 
 TEST(InterpreterCoreTest, TheFirstErrorIsKept) {
-  const auto core = MakeCore(Diamonds(), nullptr, Options(SchedulerKind::kAsync, 4));
+  const auto core = MakeProbeCore(Diamonds(), nullptr, ProbeOptions(SchedulerKind::kAsync, 4));
   for (int round = 0; round < 200; ++round) {
     Probe probe;
     std::atomic<int> failures{0};
@@ -151,7 +137,7 @@ TEST(InterpreterCoreTest, TheFirstErrorIsKept) {
 }
 
 TEST(InterpreterCoreTest, ExceptionsOfKernelsBecomeErrors) {
-  const auto core = MakeCore(Diamonds());
+  const auto core = MakeProbeCore(Diamonds());
   Probe probe;
   probe.SetHook([](int32_t tag) {
     if (tag == 3) throw std::bad_alloc();
@@ -161,7 +147,7 @@ TEST(InterpreterCoreTest, ExceptionsOfKernelsBecomeErrors) {
 
 TEST(InterpreterCoreTest, CancelEndsTheRunAndNoOther) {
   for (const CoreOptions& options : AllSchedulers()) {
-    const auto core = MakeCore(Diamonds(), nullptr, options);
+    const auto core = MakeProbeCore(Diamonds(), nullptr, options);
     const auto expected = core->Run({X()});
     Probe probe;
     probe.SetHook([&](int32_t tag) {
@@ -179,7 +165,7 @@ TEST(InterpreterCoreTest, CancelEndsTheRunAndNoOther) {
 
 TEST(InterpreterCoreTest, CancelBeforeARunEndsItAtOnce) {
   for (const CoreOptions& options : AllSchedulers()) {
-    const auto core = MakeCore(Diamonds(), nullptr, options);
+    const auto core = MakeProbeCore(Diamonds(), nullptr, options);
     // A run that is refused leaves it as it was.
     EXPECT_THAT(core->Run({}), FailsWith(StatusCode::kInvalidArgument, "got 0 feeds"));
     core->Cancel();
@@ -191,7 +177,7 @@ TEST(InterpreterCoreTest, CancelBeforeARunEndsItAtOnce) {
 }
 
 TEST(InterpreterCoreTest, CancelFromAnotherThread) {
-  const auto core = MakeCore(Diamonds(), nullptr, Options(SchedulerKind::kAsync, 2));
+  const auto core = MakeProbeCore(Diamonds(), nullptr, ProbeOptions(SchedulerKind::kAsync, 2));
   for (int round = 0; round < 50; ++round) {
     std::thread other([&] { core->Cancel(); });
     const auto fetched = core->Run({X()});
@@ -205,7 +191,7 @@ TEST(InterpreterCoreTest, CancelFromAnotherThread) {
 TEST(InterpreterCoreTest, TimeOutEndsTheRun) {
   using std::chrono::milliseconds;
   for (const CoreOptions& options : AllSchedulers()) {
-    const auto core = MakeCore(Diamonds(), nullptr, options);
+    const auto core = MakeProbeCore(Diamonds(), nullptr, options);
     ASSERT_THAT(core->Run({X()}), IsOk());  // threads are there now
     Probe probe;
     probe.SetHook([](int32_t tag) {
@@ -221,7 +207,7 @@ TEST(InterpreterCoreTest, TimeOutEndsTheRun) {
 }
 
 TEST(InterpreterCoreTest, ASecondRunAtOnceIsRefused) {
-  const auto core = MakeCore(Diamonds());
+  const auto core = MakeProbeCore(Diamonds());
   Probe probe;
   absl::Status inner;
   probe.SetHook([&](int32_t tag) {
@@ -232,7 +218,7 @@ TEST(InterpreterCoreTest, ASecondRunAtOnceIsRefused) {
 }
 
 TEST(InterpreterCoreTest, ShapesAreInferredWhenTheFeedsChangeTheirs) {
-  const auto core = MakeCore(Diamonds());
+  const auto core = MakeProbeCore(Diamonds());
   Probe probe;
   const auto infers_of_run = [&](const Tensor& x) {
     EXPECT_THAT(core->Run({x}), IsOk());
@@ -254,7 +240,7 @@ TEST(InterpreterCoreTest, ShapesAreInferredWhenTheFeedsChangeTheirs) {
 }
 
 TEST(InterpreterCoreTest, LodFlowsToTheFetches) {
-  const auto core = MakeCore(Diamonds());
+  const auto core = MakeProbeCore(Diamonds());
   Tensor x = X(3);
   x.lod = {{0, 1, 3}};
   const auto fetched = core->Run({x});
@@ -264,15 +250,15 @@ TEST(InterpreterCoreTest, LodFlowsToTheFetches) {
 
 // Every limit either suffices or gives an error; afterwards the core is as good as new.
 TEST(InterpreterCoreTest, MemoryLimitsAreObeyed) {
-  const auto unlimited = MakeCore(Diamonds());
+  const auto unlimited = MakeProbeCore(Diamonds());
   const auto expected = unlimited->Run({X(16)});
   ASSERT_THAT(expected, IsOk());
   const size_t peak = unlimited->memory().peak_bytes;
   int failed = 0;
   for (size_t limit = 64; limit <= peak; limit += 64) {
-    CoreOptions options = Options();
+    CoreOptions options = ProbeOptions();
     options.max_memory_bytes = limit;
-    const auto core = MakeCore(Diamonds(), nullptr, options);
+    const auto core = MakeProbeCore(Diamonds(), nullptr, options);
     {
       const auto fetched = core->Run({X(16)});
       EXPECT_LE(core->memory().peak_bytes, limit);
@@ -291,9 +277,9 @@ TEST(InterpreterCoreTest, MemoryLimitsAreObeyed) {
                     : ::testing::Matcher<const absl::StatusOr<std::vector<Tensor>>&>(::testing::_));
   }
   EXPECT_GT(failed, 0);
-  CoreOptions options = Options();
+  CoreOptions options = ProbeOptions();
   options.max_memory_bytes = peak;
-  EXPECT_THAT(MakeCore(Diamonds(), nullptr, options)->Run({X(16)}), IsOk());
+  EXPECT_THAT(MakeProbeCore(Diamonds(), nullptr, options)->Run({X(16)}), IsOk());
 }
 
 Program UpdateTwice() {
@@ -311,7 +297,7 @@ TEST(InterpreterCoreTest, BorrowedParametersAreCopiedBeforeTheyAreUpdated) {
   const int64_t mapped[] = {5, 7};
   auto scope = std::make_shared<Scope>();
   scope->FindOrCreate("w")->tensor = Tensor::Borrow(DType::kInt64, {2}, mapped);
-  const auto core = MakeCore(UpdateTwice(), scope);
+  const auto core = MakeProbeCore(UpdateTwice(), scope);
   const auto fetched = core->Run({VectorOf<int64_t>({1, 2})});
   ASSERT_THAT(fetched, IsOk());
   EXPECT_THAT(mapped, ElementsAre(5, 7));
@@ -324,7 +310,7 @@ TEST(InterpreterCoreTest, BorrowedParametersAreCopiedBeforeTheyAreUpdated) {
 TEST(InterpreterCoreTest, FetchesStayWhatTheyWere) {
   auto scope = std::make_shared<Scope>();
   scope->FindOrCreate("w")->tensor = VectorOf<int64_t>({5, 7});
-  auto core = MakeCore(UpdateTwice(), scope);
+  auto core = MakeProbeCore(UpdateTwice(), scope);
   const auto first = core->Run({VectorOf<int64_t>({1, 2})});
   ASSERT_THAT(first, IsOk());
   const std::vector<int64_t> values = Values<int64_t>((*first)[0]);
@@ -336,14 +322,15 @@ TEST(InterpreterCoreTest, FetchesStayWhatTheyWere) {
 }
 
 TEST(InterpreterCoreTest, FetchesShareNoMemory) {
-  const auto core = MakeCore(ProgramBuilder(DType::kInt64)
-                                 .Feed("x", {2, 4})
-                                 .Call("mix", {"x"}, "y")
-                                 .Call("view", {"y"}, "z", {{"shape", std::vector<int64_t>{2, 4}}})
-                                 .Fetch("y")
-                                 .Fetch("z")
-                                 .Fetch("y")
-                                 .Build());
+  const auto core =
+      MakeProbeCore(ProgramBuilder(DType::kInt64)
+                        .Feed("x", {2, 4})
+                        .Call("mix", {"x"}, "y")
+                        .Call("view", {"y"}, "z", {{"shape", std::vector<int64_t>{2, 4}}})
+                        .Fetch("y")
+                        .Fetch("z")
+                        .Fetch("y")
+                        .Build());
   absl::StatusOr<std::vector<Tensor>> fetched = core->Run({X()});
   ASSERT_THAT(fetched, IsOk());
   const std::vector<int64_t> values = Values<int64_t>((*fetched)[0]);
@@ -359,15 +346,15 @@ TEST(InterpreterCoreTest, FetchesShareNoMemoryWithFeedsAndParameters) {
   auto scope = std::make_shared<Scope>();
   Tensor& w = scope->FindOrCreate("w")->tensor;
   w = X();
-  const auto core = MakeCore(ProgramBuilder(DType::kInt64)
-                                 .Feed("x", {2, 4})
-                                 .Param("w", {2, 4})
-                                 .Call("mix", {"x", "w"}, "y")
-                                 .Fetch("y")
-                                 .Fetch("x")
-                                 .Fetch("w")
-                                 .Build(),
-                             scope);
+  const auto core = MakeProbeCore(ProgramBuilder(DType::kInt64)
+                                      .Feed("x", {2, 4})
+                                      .Param("w", {2, 4})
+                                      .Call("mix", {"x", "w"}, "y")
+                                      .Fetch("y")
+                                      .Fetch("x")
+                                      .Fetch("w")
+                                      .Build(),
+                                  scope);
   absl::StatusOr<std::vector<Tensor>> first = core->Run({X()});
   ASSERT_THAT(first, IsOk());
   const Tensor x = std::move((*first)[0]);
@@ -382,7 +369,7 @@ TEST(InterpreterCoreTest, FetchesShareNoMemoryWithFeedsAndParameters) {
 }
 
 TEST(InterpreterCoreTest, EveryByteButZeroIsFedAsTrue) {
-  const auto core = MakeCore(
+  const auto core = MakeProbeCore(
       ProgramBuilder(DType::kBool).Feed("x", {4}).Call("assign", {"x"}, "y").Fetch("y").Build());
   const uint8_t bytes[] = {0, 1, 2, 255};
   const auto fetched = core->Run({Tensor::Borrow(DType::kBool, Shape({4}), bytes)});
@@ -393,7 +380,7 @@ TEST(InterpreterCoreTest, EveryByteButZeroIsFedAsTrue) {
 }
 
 TEST(InterpreterCoreTest, FedMemoryIsNotHeldAfterTheRun) {
-  const auto core = MakeCore(Diamonds());
+  const auto core = MakeProbeCore(Diamonds());
   for (const int fail_at : {0, 4}) {
     Probe probe;
     probe.FailAt(fail_at);
@@ -415,7 +402,7 @@ TEST(InterpreterCoreTest, MissingAndMistypedParametersAreErrors) {
   const Program program =
       ProgramBuilder(DType::kInt64).Param("w", {2}).Call("mix", {"w"}, "a").Fetch("a").Build();
   auto scope = std::make_shared<Scope>();
-  const auto core = MakeCore(program, scope);
+  const auto core = MakeProbeCore(program, scope);
   EXPECT_THAT(core->Run({}), FailsWith(StatusCode::kNotFound, "parameter 'w'"));
   scope->FindOrCreate("w")->tensor = VectorOf<float>({1, 2});
   EXPECT_THAT(core->Run({}), FailsWith(StatusCode::kInvalidArgument,
@@ -429,7 +416,7 @@ TEST(InterpreterCoreTest, ParametersMayChangeShapeBetweenRuns) {
       ProgramBuilder(DType::kInt64).Param("w", {-1}).Call("mix", {"w"}, "a").Fetch("a").Build();
   auto scope = std::make_shared<Scope>();
   scope->FindOrCreate("w")->tensor = VectorOf<int64_t>({1, 2});
-  const auto core = MakeCore(program, scope);
+  const auto core = MakeProbeCore(program, scope);
   ASSERT_THAT(core->Run({}), IsOk());
   scope->FindOrCreate("w")->tensor = VectorOf<int64_t>({1, 2, 3, 4, 5});
   const auto fetched = core->Run({});
@@ -444,7 +431,7 @@ TEST(InterpreterCoreTest, ReadingWhatNothingWroteIsAnError) {
                             .Call("mix", {"ghost"}, "a")
                             .Fetch("a")
                             .Build();
-  EXPECT_THAT(MakeCore(reads)->Run({}),
+  EXPECT_THAT(MakeProbeCore(reads)->Run({}),
               FailsWith(StatusCode::kNotFound,
                         "op #0 mix (ghost: undefined[]): input 'ghost' has "
                         "no value"));
@@ -455,7 +442,7 @@ TEST(InterpreterCoreTest, ReadingWhatNothingWroteIsAnError) {
           .AddOp("update", {{"Param", {"w"}}, {"X", {"x"}}}, {{"ParamOut", {"w"}}})
           .Fetch("w")
           .Build();
-  EXPECT_THAT(MakeCore(updates)->Run({}), FailsWith(StatusCode::kNotFound, "input 'w'"));
+  EXPECT_THAT(MakeProbeCore(updates)->Run({}), FailsWith(StatusCode::kNotFound, "input 'w'"));
 }
 
 // mix takes X[0]'s shape: y, updated in place, would have to grow.
@@ -469,7 +456,7 @@ TEST(InterpreterCoreTest, InPlaceUpdatesMayNotOutgrowTheirMemory) {
     return absl::OkStatus();
   };
   ops.Add(grow);
-  CoreOptions options = Options();
+  CoreOptions options = ProbeOptions();
   options.ops = &ops;
   const Program program =
       ProgramBuilder(DType::kInt64)
@@ -478,7 +465,7 @@ TEST(InterpreterCoreTest, InPlaceUpdatesMayNotOutgrowTheirMemory) {
           .AddOp("grow", {{"Param", {"y"}}, {"X", {"x"}}}, {{"ParamOut", {"y"}}})
           .Fetch("y")
           .Build();
-  EXPECT_THAT(MakeCore(program, nullptr, options)->Run({VectorOf<int64_t>({1, 2})}),
+  EXPECT_THAT(MakeProbeCore(program, nullptr, options)->Run({VectorOf<int64_t>({1, 2})}),
               FailsWith(StatusCode::kInvalidArgument, "would change from 16 bytes"));
   // What outlives the run is as it was, or the next one would write beyond it.
   const Program keeps = ProgramBuilder(DType::kInt64)
@@ -489,7 +476,7 @@ TEST(InterpreterCoreTest, InPlaceUpdatesMayNotOutgrowTheirMemory) {
                             .Build();
   const auto scope = std::make_shared<Scope>();
   scope->FindOrCreate("w")->tensor = VectorOf<int64_t>({5, 7});
-  const auto core = MakeCore(keeps, scope, options);
+  const auto core = MakeProbeCore(keeps, scope, options);
   for (int run = 0; run < 2; ++run) {
     EXPECT_THAT(core->Run({VectorOf<int64_t>({1, 2})}),
                 FailsWith(StatusCode::kInvalidArgument, "would change from 16 bytes"));
@@ -503,7 +490,7 @@ TEST(InterpreterCoreTest, FeedsAreChecked) {
   for (Var& var : program.blocks[0].vars) {
     var.need_check_feed = program.names[var.id] == "x";
   }
-  const auto core = MakeCore(program);
+  const auto core = MakeProbeCore(program);
   const auto fails_with = [](absl::string_view part) {
     return FailsWith(StatusCode::kInvalidArgument, part);
   };
@@ -525,7 +512,7 @@ TEST(InterpreterCoreTest, FeedsHaveTheDeclaredShapeUnlessTheProgramIsKnownToBeWr
   const Program program =
       ProgramBuilder(DType::kInt64).Feed("x", {-1, 4}).Call("mix", {"x"}, "a").Fetch("a").Build();
   const Tensor wrong = Tensor::Of<int64_t>({1, 3}, {1, 2, 3});
-  const auto core = MakeCore(program);
+  const auto core = MakeProbeCore(program);
   EXPECT_THAT(core->Run({wrong}),
               FailsWith(StatusCode::kInvalidArgument,
                         "feed 'x' is int64[1,3], expected int64[-1,4]; if the program declares"));
@@ -534,20 +521,20 @@ TEST(InterpreterCoreTest, FeedsHaveTheDeclaredShapeUnlessTheProgramIsKnownToBeWr
               FailsWith(StatusCode::kInvalidArgument, "int64[4]"));
   EXPECT_THAT(core->Run({X(7)}), IsOk());
 
-  CoreOptions options = Options();
+  CoreOptions options = ProbeOptions();
   options.check_feed_shapes = false;
-  EXPECT_THAT(MakeCore(program, nullptr, options)->Run({wrong}), IsOk());
+  EXPECT_THAT(MakeProbeCore(program, nullptr, options)->Run({wrong}), IsOk());
 }
 
 TEST(InterpreterCoreTest, AFeedThatDeclaresNoDimsTakesAny) {
   const Program program =
       ProgramBuilder(DType::kInt64).Feed("x", {}).Call("mix", {"x"}, "a").Fetch("a").Build();
-  EXPECT_THAT(MakeCore(program)->Run({X(7)}), IsOk());
+  EXPECT_THAT(MakeProbeCore(program)->Run({X(7)}), IsOk());
 }
 
 // Threads that nobody runs ops side by side on are there for the ops themselves.
 TEST(InterpreterCoreTest, WorkersThatTheSchedulerDoesNotTakeAreThreadsOfOps) {
-  CoreOptions options = Options(SchedulerKind::kAuto, 2);
+  CoreOptions options = ProbeOptions(SchedulerKind::kAuto, 2);
   options.num_threads = 0;
   const Program chain = ProgramBuilder(DType::kInt64)
                             .Feed("x", {-1, 4})
@@ -555,19 +542,19 @@ TEST(InterpreterCoreTest, WorkersThatTheSchedulerDoesNotTakeAreThreadsOfOps) {
                             .Call("mix", {"a"}, "b")
                             .Fetch("b")
                             .Build();
-  const auto narrow = MakeCore(chain, nullptr, options);
+  const auto narrow = MakeProbeCore(chain, nullptr, options);
   EXPECT_EQ(narrow->scheduler(), SchedulerKind::kTrace);
   EXPECT_EQ(narrow->num_workers(), 1);
   EXPECT_EQ(narrow->num_threads(), UsableCpus());
   options.scheduler = SchedulerKind::kAsync;
-  const auto async = MakeCore(chain, nullptr, options);
+  const auto async = MakeProbeCore(chain, nullptr, options);
   EXPECT_EQ(async->num_workers(), 2);
   EXPECT_EQ(async->num_threads(), std::max(1, UsableCpus() / 2));
 }
 
 TEST(InterpreterCoreTest, NumbersOfThreadsAreChecked) {
   for (const auto& [workers, threads] : {std::pair(0, 1), {-1, 1}, {5000, 1}, {1, -2}, {1, 5000}}) {
-    CoreOptions options = Options(SchedulerKind::kAsync, workers);
+    CoreOptions options = ProbeOptions(SchedulerKind::kAsync, workers);
     options.num_threads = threads;
     EXPECT_THAT(
         InterpreterCore::Create(Diamonds(), {}, {}, nullptr, options),
@@ -583,16 +570,16 @@ TEST(InterpreterCoreTest, NaNAndInfinityAreFoundWhenAskedFor) {
                               .Fetch("b")
                               .Build();
   auto scope = std::make_shared<Scope>();
-  CoreOptions options = Options();
+  CoreOptions options = ProbeOptions();
   options.check_nan_inf = true;
-  const auto core = MakeCore(program, scope, options);
+  const auto core = MakeProbeCore(program, scope, options);
   scope->Find("w")->tensor = VectorOf<float>({1, 2});
   EXPECT_THAT(core->Run({}), IsOk());
   scope->Find("w")->tensor = VectorOf<float>({1, std::numeric_limits<float>::infinity()});
   EXPECT_THAT(core->Run({}),
               FailsWith(StatusCode::kInvalidArgument,
                         "op #0 half (w: float32[2]): output 'a' float32[2] contains a NaN"));
-  EXPECT_THAT(MakeCore(program, scope)->Run({}), IsOk());
+  EXPECT_THAT(MakeProbeCore(program, scope)->Run({}), IsOk());
 }
 
 // Copies to the host are looked at when they are done, and what a block writes on a device is no
@@ -604,12 +591,12 @@ TEST(InterpreterCoreTest, NaNsAreFoundBehindDevices) {
   builder.Call("half", {"b"}, "a").Close("repeat", {{"Condition", {"n"}}}, {});
   const Program program = builder.Fetch("a").Fetch("b").Build();
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    CoreOptions options = Options();
+    CoreOptions options = ProbeOptions();
     options.check_nan_inf = true;
     options.plan.place = {PlaceKind::kSim, 0};
     options.sim = {
         .capacity_bytes = 1 << 20, .seed = seed, .execution = SimOptions::Execution::kInterleaved};
-    const auto core = MakeCore(program, std::make_shared<Scope>(), options);
+    const auto core = MakeProbeCore(program, std::make_shared<Scope>(), options);
     for (int run = 0; run < 3; ++run) {
       EXPECT_THAT(core->Run({VectorOf<float>({1, 2}), VectorOf<int64_t>({1})}), IsOk());
     }
@@ -627,7 +614,7 @@ TEST(InterpreterCoreTest, ArraysStartEmptyInEveryRun) {
                               .AddOp("gather", {{"Array", {"array"}}}, {{"Out", {"y"}}})
                               .Fetch("y")
                               .Build();
-  const auto core = MakeCore(program);
+  const auto core = MakeProbeCore(program);
   for (int run = 0; run < 3; ++run) {
     const auto fetched = core->Run({VectorOf<int64_t>({1, 2})});
     ASSERT_THAT(fetched, IsOk());
@@ -645,7 +632,7 @@ TEST(InterpreterCoreTest, ScopesHoldPersistablesAlone) {
                               .Fetch("y")
                               .Build();
   auto scope = std::make_shared<Scope>();
-  const auto core = MakeCore(program, scope);
+  const auto core = MakeProbeCore(program, scope);
   EXPECT_THAT(scope->LocalNames(), ElementsAre("w"));
 }
 
@@ -695,7 +682,7 @@ class Thrower : public RunObserver {
 TEST(InterpreterCoreTest, WhatObserversThrowEndsTheRunAndLeavesNothing) {
   for (const CoreOptions& options : AllSchedulers()) {
     SCOPED_TRACE(absl::StrCat(Name(options.scheduler), " ", options.num_workers));
-    const auto core = MakeCore(Diamonds(), nullptr, options);
+    const auto core = MakeProbeCore(Diamonds(), nullptr, options);
     const auto expected = core->Run({X()});
     ASSERT_THAT(expected, IsOk());
     for (size_t at = 0; at < core->plan().instructions.size(); ++at) {
@@ -711,7 +698,7 @@ TEST(InterpreterCoreTest, WhatObserversThrowEndsTheRunAndLeavesNothing) {
 
 TEST(InterpreterCoreTest, ObserversSeeEachInstructionOnceAndInOrder) {
   for (const CoreOptions& options : AllSchedulers()) {
-    const auto core = MakeCore(Diamonds(), nullptr, options);
+    const auto core = MakeProbeCore(Diamonds(), nullptr, options);
     Recorder recorder;
     ASSERT_THAT(core->Run({X()}, {.observer = &recorder}), IsOk());
     const Plan& plan = core->plan();
@@ -732,7 +719,7 @@ TEST(InterpreterCoreTest, ObserversSeeEachInstructionOnceAndInOrder) {
 
 TEST(InterpreterCoreTest, ObserversSeeTheRunAroundEverythingAndEachFreeOnce) {
   for (const CoreOptions& options : AllSchedulers()) {
-    const auto core = MakeCore(Diamonds(), nullptr, options);
+    const auto core = MakeProbeCore(Diamonds(), nullptr, options);
     Recorder first;
     Recorder second;
     ObserverList both;
@@ -760,16 +747,16 @@ TEST(InterpreterCoreTest, ObserversSeeTheRunAroundEverythingAndEachFreeOnce) {
 
 TEST(InterpreterCoreTest, CreateReportsWhatIsWrongWithTheProgram) {
   const auto create = [](const Program& program) {
-    return InterpreterCore::Create(program, {}, {}, nullptr, Options()).status();
+    return InterpreterCore::Create(program, {}, {}, nullptr, ProbeOptions()).status();
   };
   EXPECT_THAT(create(ProgramBuilder().Feed("x", {2}).Call("nope", {"x"}, "y").Fetch("y").Build()),
               FailsWith(StatusCode::kUnimplemented, "nope"));
-  EXPECT_THAT(InterpreterCore::Create(Diamonds(), {"x"}, {"z"}, nullptr, Options()),
+  EXPECT_THAT(InterpreterCore::Create(Diamonds(), {"x"}, {"z"}, nullptr, ProbeOptions()),
               FailsWith(StatusCode::kNotFound, "z"));
 }
 
 TEST(InterpreterCoreTest, FeedsAndFetchesMayBeChosen) {
-  auto core = InterpreterCore::Create(Diamonds(), {"a"}, {"d", "c"}, nullptr, Options());
+  auto core = InterpreterCore::Create(Diamonds(), {"a"}, {"d", "c"}, nullptr, ProbeOptions());
   ASSERT_THAT(core, IsOk());
   EXPECT_THAT((*core)->plan().fetches, ElementsAre("d", "c"));
   EXPECT_EQ((*core)->plan().feeds[0].name, "a");

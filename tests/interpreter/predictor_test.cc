@@ -27,10 +27,6 @@ PredictorOptions Options(int num_streams) {
   return options;
 }
 
-Tensor Vector(const std::vector<int64_t>& values) {
-  return Tensor::Of<int64_t>({static_cast<int64_t>(values.size())}, values);
-}
-
 // w = update(w, x)
 Program Updates() {
   return ProgramBuilder(DType::kInt64)
@@ -55,7 +51,7 @@ Program Mixes() {
 
 std::unique_ptr<Predictor> MakePredictor(const Program& program, int num_streams) {
   auto scope = std::make_shared<Scope>();
-  scope->FindOrCreate("w")->tensor = Vector({5, 7});
+  scope->FindOrCreate("w")->tensor = VectorOf<int64_t>({5, 7});
   auto predictor = Predictor::Create(program, scope, Options(num_streams));
   EXPECT_THAT(predictor, IsOk());
   return predictor.ok() ? *std::move(predictor) : nullptr;
@@ -77,8 +73,8 @@ TEST(PredictorTest, DescribesWhatGoesInAndComesOut) {
 
 TEST(PredictorTest, TakesFeedsByNameInAnyOrder) {
   const auto predictor = MakePredictor(Mixes(), 1);
-  const Tensor x = Vector({1, 2});
-  const Tensor y = Vector({3, 4});
+  const Tensor x = VectorOf<int64_t>({1, 2});
+  const Tensor y = VectorOf<int64_t>({3, 4});
   const auto ordered = predictor->Run({x, y});
   ASSERT_THAT(ordered, IsOk());
   const auto named = predictor->Run({{"y", y}, {"x", x}});
@@ -96,7 +92,7 @@ TEST(PredictorTest, TakesFeedsByNameInAnyOrder) {
 
 TEST(PredictorTest, WritesToMemoryOfTheCaller) {
   const auto predictor = MakePredictor(Mixes(), 1);
-  const std::vector<Tensor> feeds = {Vector({1, 2}), Vector({3, 4})};
+  const std::vector<Tensor> feeds = {VectorOf<int64_t>({1, 2}), VectorOf<int64_t>({3, 4})};
   std::vector<int64_t> memory(3, -1);
   const auto outputs = predictor->RunInto(feeds, {{memory.data(), sizeof(int64_t) * 3}});
   ASSERT_THAT(outputs, IsOk());
@@ -120,7 +116,8 @@ TEST(PredictorTest, ManyThreadsGetTheirOwnResults) {
     std::vector<std::thread> threads;
     for (int64_t t = 0; t < 6; ++t) {
       threads.emplace_back([&, t] {
-        const std::vector<Tensor> feeds = {Vector({t, 2 * t}), Vector({3, 4})};
+        const std::vector<Tensor> feeds = {VectorOf<int64_t>({t, 2 * t}),
+                                           VectorOf<int64_t>({3, 4})};
         const std::vector<int64_t> expected = Values((*predictor->Run(feeds))[0]);
         for (int i = 0; i < 200; ++i) {
           const auto result = predictor->Run(feeds);
@@ -143,14 +140,14 @@ TEST(PredictorTest, ParametersOnADeviceAreBroughtBackOnce) {
   PredictorOptions on_device = Options(1);
   on_device.core.plan.place = {PlaceKind::kSim, 0};
   auto scope = std::make_shared<Scope>();
-  scope->FindOrCreate("w")->tensor = Vector({7, 8});
+  scope->FindOrCreate("w")->tensor = VectorOf<int64_t>({7, 8});
   const auto trainer = Predictor::Create(Updates(), scope, on_device);
   ASSERT_THAT(trainer, IsOk());
   const auto predictor = Predictor::Create(Mixes(), scope, Options(2));
   ASSERT_THAT(predictor, IsOk());
-  const std::vector<Tensor> feeds = {Vector({1, 2}), Vector({3, 4})};
+  const std::vector<Tensor> feeds = {VectorOf<int64_t>({1, 2}), VectorOf<int64_t>({3, 4})};
   for (int round = 0; round < 20; ++round) {
-    ASSERT_THAT((*trainer)->Run({Vector({round, 5})}), IsOk());
+    ASSERT_THAT((*trainer)->Run({VectorOf<int64_t>({round, 5})}), IsOk());
     ASSERT_FALSE(scope->Find("w")->tensor.place().on_host());
     std::vector<int64_t> results[2];
     std::vector<std::thread> threads;
@@ -187,7 +184,7 @@ class Gate {
 
 TEST(PredictorTest, ACallEndsWhenAStopIsRequested) {
   const auto predictor = MakePredictor(Mixes(), 1);
-  const std::vector<Tensor> feeds = {Vector({1, 2}), Vector({3, 4})};
+  const std::vector<Tensor> feeds = {VectorOf<int64_t>({1, 2}), VectorOf<int64_t>({3, 4})};
   const std::vector<int64_t> expected = Values((*predictor->Run(feeds))[0]);
   std::stop_source computing;
   std::stop_source waiting;
@@ -215,7 +212,7 @@ TEST(PredictorTest, ACallEndsWhenAStopIsRequested) {
 
 TEST(PredictorTest, ATimeOutMayBeAsLongAsThereIs) {
   const auto predictor = MakePredictor(Mixes(), 1);
-  const std::vector<Tensor> feeds = {Vector({1, 2}), Vector({3, 4})};
+  const std::vector<Tensor> feeds = {VectorOf<int64_t>({1, 2}), VectorOf<int64_t>({3, 4})};
   EXPECT_THAT(predictor->Run(feeds, {.timeout = std::chrono::nanoseconds::max()}), IsOk());
 }
 

@@ -7,7 +7,7 @@
 #include "interpreter/interpreter_core.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe.h"
-#include "tests/testing/probe_ops.h"
+#include "tests/testing/probe_cores.h"
 #include "tests/testing/program_builder.h"
 
 namespace interp::testing {
@@ -60,12 +60,9 @@ Program Branches(int side = 0) {
 
 std::unique_ptr<InterpreterCore> MakeCore(const Program& program, SchedulerKind scheduler,
                                           int workers) {
-  CoreOptions options{.scheduler = scheduler, .num_workers = workers, .num_threads = 1};
+  CoreOptions options = ProbeOptions(scheduler, workers);
   options.passes.disable = {"inplace"};
-  options.ops = &ProbeOps();
-  auto core = InterpreterCore::Create(program, {}, {}, nullptr, options);
-  EXPECT_THAT(core, IsOk());
-  return core.ok() ? *std::move(core) : nullptr;
+  return MakeProbeCore(program, nullptr, options);
 }
 
 Tensor X() { return Tensor::Of<int64_t>({2}, {1, 2}); }
@@ -122,9 +119,8 @@ TEST(StallWatchTest, AFastRunIsLeftAlone) {
 
 // The kernel that is stuck runs on a device: the host waits for its event.
 TEST(StallWatchTest, ARunOnADeviceWaitsForAnEvent) {
-  CoreOptions options{.scheduler = SchedulerKind::kTrace, .num_threads = 1};
+  CoreOptions options = ProbeOptions();
   options.plan.place = {.kind = PlaceKind::kSim};
-  options.ops = &ProbeOps();
   const auto core = InterpreterCore::Create(Branches(), {}, {}, nullptr, options);
   ASSERT_THAT(core, IsOk());
   Reports reports;

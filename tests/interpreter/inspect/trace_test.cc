@@ -8,7 +8,7 @@
 #include <set>
 
 #include "tests/testing/matchers.h"
-#include "tests/testing/probe_ops.h"
+#include "tests/testing/probe_cores.h"
 #include "tests/testing/program_builder.h"
 
 namespace interp::testing::trace_test {
@@ -29,14 +29,6 @@ Program Diamond() {
       .Call("mix", {"b", "c"}, "d")
       .Fetch("d")
       .Build();
-}
-
-std::unique_ptr<InterpreterCore> MakeCore(SchedulerKind scheduler, int workers) {
-  CoreOptions options{.scheduler = scheduler, .num_workers = workers, .num_threads = 1};
-  options.ops = &ProbeOps();
-  auto core = InterpreterCore::Create(Diamond(), {}, {}, nullptr, options);
-  EXPECT_THAT(core, IsOk());
-  return core.ok() ? *std::move(core) : nullptr;
 }
 
 Tensor X() { return Tensor::Of<int64_t>({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}); }
@@ -105,7 +97,7 @@ TEST(TraceTest, HoldsEveryInstructionOnItsWorkerWithWhatItUsedAndFreed) {
   for (const auto& [kind, workers] :
        {std::pair(SchedulerKind::kTrace, 1), std::pair(SchedulerKind::kSerial, 1),
         std::pair(SchedulerKind::kAsync, 3), std::pair(SchedulerKind::kEngine, 2)}) {
-    const auto core = MakeCore(kind, workers);
+    const auto core = MakeProbeCore(Diamond(), nullptr, ProbeOptions(kind, workers));
     TraceRecorder recorder(*core);
     ASSERT_THAT(core->Run({X()}, {.observer = &recorder}), IsOk());
     const json events = Parse(recorder.trace(), *core);
@@ -128,7 +120,7 @@ TEST(TraceTest, HoldsEveryInstructionOnItsWorkerWithWhatItUsedAndFreed) {
 }
 
 TEST(TraceTest, TheCounterFollowsThePool) {
-  const auto core = MakeCore(SchedulerKind::kTrace, 1);
+  const auto core = MakeProbeCore(Diamond());
   TraceRecorder recorder(*core);
   ASSERT_THAT(core->Run({X()}, {.observer = &recorder}), IsOk());
   const json events = Parse(recorder.trace(), *core);
@@ -144,7 +136,7 @@ TEST(TraceTest, TheCounterFollowsThePool) {
 
 // Bounded memory: the runs before leave nothing.
 TEST(TraceTest, KeepsTheLastRunAlone) {
-  const auto core = MakeCore(SchedulerKind::kTrace, 1);
+  const auto core = MakeProbeCore(Diamond());
   TraceRecorder recorder(*core);
   for (int i = 0; i < 3; ++i) {
     ASSERT_THAT(core->Run({X()}, {.observer = &recorder}), IsOk());
@@ -157,7 +149,7 @@ TEST(TraceTest, KeepsTheLastRunAlone) {
 }
 
 TEST(TraceTest, KeepsTheFirstWaitsAlone) {
-  const auto core = MakeCore(SchedulerKind::kTrace, 1);
+  const auto core = MakeProbeCore(Diamond());
   TraceRecorder recorder(*core);
   recorder.OnRunStart(0);
   const int64_t most = kMaxNested;
@@ -167,14 +159,14 @@ TEST(TraceTest, KeepsTheFirstWaitsAlone) {
 }
 
 TEST(TraceTest, BeforeTheFirstRunItIsEmptyButValid) {
-  const auto core = MakeCore(SchedulerKind::kTrace, 1);
+  const auto core = MakeProbeCore(Diamond());
   const TraceRecorder recorder(*core);
   EXPECT_THAT(Named(Parse(recorder.trace(), *core), "X", "mix"), IsEmpty());
 }
 
 // Arrows where an edge crosses workers and nowhere else. Times are made up.
 TEST(TraceTest, ArrowsFollowEdgesAcrossWorkers) {
-  const auto core = MakeCore(SchedulerKind::kTrace, 1);
+  const auto core = MakeProbeCore(Diamond());
   const Plan& plan = core->plan();
   RunTrace trace;
   trace.executions.resize(plan.instructions.size());
@@ -196,7 +188,7 @@ TEST(TraceTest, ArrowsFollowEdgesAcrossWorkers) {
 
 // Work on two streams of a simulated device, and a wait of the host.
 TEST(TraceTest, DevicesHaveAProcessWithAThreadPerStream) {
-  const auto core = MakeCore(SchedulerKind::kTrace, 1);
+  const auto core = MakeProbeCore(Diamond());
   CompiledProgram compiled = *Compile(Diamond(), {}, {}, {}, {}, ProbeOps());
   Plan& plan = compiled.plans[0];
   const Place sim{.kind = PlaceKind::kSim};
@@ -236,9 +228,8 @@ TEST(TraceTest, DevicesHaveAProcessWithAThreadPerStream) {
 TEST(TraceTest, RunsOnADeviceShowLaunchesSpansAndWaits) {
   for (const auto& [kind, workers] :
        {std::pair(SchedulerKind::kTrace, 1), std::pair(SchedulerKind::kAsync, 2)}) {
-    CoreOptions options{.scheduler = kind, .num_workers = workers, .num_threads = 1};
+    CoreOptions options = ProbeOptions(kind, workers);
     options.plan.place = {.kind = PlaceKind::kSim};
-    options.ops = &ProbeOps();
     const auto core = InterpreterCore::Create(Diamond(), {}, {}, nullptr, options);
     ASSERT_THAT(core, IsOk());
     TraceRecorder recorder(**core);

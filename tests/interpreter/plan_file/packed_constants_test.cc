@@ -27,10 +27,6 @@ using ::testing::IsEmpty;
 constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
 constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
-Tensor Vector(const std::vector<int64_t>& values) {
-  return Tensor::Of<int64_t>({static_cast<int64_t>(values.size())}, values);
-}
-
 // Instructions 1 and 2 are folded; `v` is read as it is.
 Program Folding() {
   return ProgramBuilder(DType::kInt64)
@@ -50,14 +46,14 @@ Program Folding() {
 std::vector<Tensor> RunOn(const Ready& ready) {
   const auto core = InterpreterCore::Create(ready.compiled, ready.scope, PackedOptions(ProbeOps()));
   EXPECT_THAT(core, IsOk());
-  auto out = (*core)->Run({Vector({3, 9})});
+  auto out = (*core)->Run({VectorOf<int64_t>({3, 9})});
   EXPECT_THAT(out, IsOk());
   return out.ok() ? *std::move(out) : std::vector<Tensor>();
 }
 
 Ready Packed() {
-  return PackedOf(Folding(), {{"v", Vector({1, 2})}, {"w", Vector({5, 7})}}, Vector({3, 9}),
-                  ProbeOps());
+  return PackedOf(Folding(), {{"v", VectorOf<int64_t>({1, 2})}, {"w", VectorOf<int64_t>({5, 7})}},
+                  VectorOf<int64_t>({3, 9}), ProbeOps());
 }
 
 std::string PackedFile() { return *FormatPlan(Packed().compiled); }
@@ -89,10 +85,10 @@ TEST(PackedConstantsTest, AreWrittenAgainToTheSameBytes) {
 
 TEST(PackedConstantsTest, AreForTheParametersOfTheFileAlone) {
   const Ready loaded = Load(PackedFile());
-  loaded.scope->FindOrCreate("w")->tensor = Vector({50, 70});
+  loaded.scope->FindOrCreate("w")->tensor = VectorOf<int64_t>({50, 70});
   Ready other = Packed();
   other.compiled.packed = nullptr;
-  other.scope->FindOrCreate("w")->tensor = Vector({50, 70});
+  other.scope->FindOrCreate("w")->tensor = VectorOf<int64_t>({50, 70});
   const std::vector<Tensor> expected = RunOn(other);
   Probe probe;
   EXPECT_TRUE(SameBits(RunOn(loaded), expected));
@@ -103,10 +99,10 @@ TEST(PackedConstantsTest, AreForgottenWhenAParameterChangesInPlace) {
   const Ready loaded = Load(PackedFile());
   const auto core =
       InterpreterCore::Create(loaded.compiled, loaded.scope, PackedOptions(ProbeOps()));
-  ASSERT_THAT((*core)->Run({Vector({3, 9})}), IsOk());
+  ASSERT_THAT((*core)->Run({VectorOf<int64_t>({3, 9})}), IsOk());
   ++loaded.scope->FindOrCreate("w")->version;
   Probe probe;
-  ASSERT_THAT((*core)->Run({Vector({3, 9})}), IsOk());
+  ASSERT_THAT((*core)->Run({VectorOf<int64_t>({3, 9})}), IsOk());
   EXPECT_THAT(probe.TakeTrace(), ElementsAre(1, 2, 3, 4));
 }
 
@@ -140,7 +136,7 @@ TEST(PackedConstantsTest, DamagedOnesFailTheRun) {
   const auto core =
       InterpreterCore::Create(loaded.compiled, loaded.scope, PackedOptions(ProbeOps()));
   ASSERT_THAT(core, IsOk());
-  EXPECT_THAT((*core)->Run({Vector({3, 9})}),
+  EXPECT_THAT((*core)->Run({VectorOf<int64_t>({3, 9})}),
               FailsWith(kDataLoss, "the packed constants of the plan file are damaged"));
 }
 
@@ -205,7 +201,7 @@ TEST(PackedConstantsTest, SurvivesDamageWithARightChecksum) {
     if (!UsePackedConstants(ready.compiled, *ready.scope, &ready.note).ok()) continue;
     const auto core =
         InterpreterCore::Create(ready.compiled, ready.scope, PackedOptions(ProbeOps()));
-    if (core.ok()) (*core)->Run({Vector({3, 9})}).IgnoreError();
+    if (core.ok()) (*core)->Run({VectorOf<int64_t>({3, 9})}).IgnoreError();
   }
 }
 
@@ -223,7 +219,7 @@ TEST(PackedConstantsTest, RefusesWhatThePlanHasNot) {
   EXPECT_THAT(refused([](PackedConstants& p) { std::swap(p.parameters[0], p.parameters[1]); }),
               FailsWith(kInvalidArgument, "is out of order"));
   EXPECT_THAT(refused([](PackedConstants& p) {
-                p.parameters[0].second = Vector({1, 2, 3});
+                p.parameters[0].second = VectorOf<int64_t>({1, 2, 3});
               }),
               FailsWith(kInvalidArgument, "the program declares int64[2]"));
   EXPECT_THAT(refused([](PackedConstants& p) { p.entries.push_back(p.entries[0]); }),

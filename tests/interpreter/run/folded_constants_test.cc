@@ -7,7 +7,7 @@
 #include "interpreter/plan_file/plan_file.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe.h"
-#include "tests/testing/probe_ops.h"
+#include "tests/testing/probe_cores.h"
 #include "tests/testing/program_builder.h"
 
 namespace interp::testing::folded_constants_test {
@@ -19,14 +19,9 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 CoreOptions Options(bool fold = true) {
-  CoreOptions options{.scheduler = SchedulerKind::kTrace, .num_threads = 1};
-  options.ops = &ProbeOps();
+  CoreOptions options = ProbeOptions();
   options.plan.fold_constants = fold;
   return options;
-}
-
-Tensor Vector(const std::vector<int64_t>& values) {
-  return Tensor::Of<int64_t>({static_cast<int64_t>(values.size())}, values);
 }
 
 // A constant, what is made of it and a parameter, fetched too, and a reader of both.
@@ -50,13 +45,6 @@ std::shared_ptr<Scope> ScopeWith(const Tensor& w) {
   return scope;
 }
 
-std::unique_ptr<InterpreterCore> MakeCore(const Program& program, std::shared_ptr<Scope> scope,
-                                          const CoreOptions& options = Options()) {
-  auto core = InterpreterCore::Create(program, {}, {}, std::move(scope), options);
-  EXPECT_THAT(core, IsOk());
-  return core.ok() ? *std::move(core) : nullptr;
-}
-
 std::vector<Tensor> RunOn(InterpreterCore& core, const std::vector<Tensor>& feeds) {
   auto out = core.Run(feeds);
   EXPECT_THAT(out, IsOk());
@@ -64,21 +52,22 @@ std::vector<Tensor> RunOn(InterpreterCore& core, const std::vector<Tensor>& feed
 }
 
 std::vector<Tensor> Unfolded(const Program& program, const Tensor& w, const Tensor& x) {
-  return RunOn(*MakeCore(program, ScopeWith(w), Options(/*fold=*/false)), {x});
+  return RunOn(*MakeProbeCore(program, ScopeWith(w), Options(/*fold=*/false)), {x});
 }
 
 TEST(FoldedConstantsTest, RunOnceAndGiveTheSameBits) {
   const Program program = Folding();
-  const auto core = MakeCore(program, ScopeWith(Vector({5, 7})));
+  const auto core = MakeProbeCore(program, ScopeWith(VectorOf<int64_t>({5, 7})));
   Probe probe;
   for (const int64_t first : {1, 2, 3}) {
-    const std::vector<Tensor> out = RunOn(*core, {Vector({first, 9})});
+    const std::vector<Tensor> out = RunOn(*core, {VectorOf<int64_t>({first, 9})});
     if (first == 1) {
       EXPECT_THAT(probe.TakeTrace(), ElementsAre(1, 2, 3));
     } else {
       EXPECT_THAT(probe.TakeTrace(), ElementsAre(3));
     }
-    EXPECT_TRUE(SameBits(out, Unfolded(program, Vector({5, 7}), Vector({first, 9}))));
+    EXPECT_TRUE(
+        SameBits(out, Unfolded(program, VectorOf<int64_t>({5, 7}), VectorOf<int64_t>({first, 9}))));
     probe.TakeTrace();
   }
 }
@@ -86,12 +75,12 @@ TEST(FoldedConstantsTest, RunOnceAndGiveTheSameBits) {
 // Also for the fetched one: callers may write to what they get.
 TEST(FoldedConstantsTest, ClonesShareThemAndCallersDoNot) {
   const Program program = Folding();
-  const auto core = MakeCore(program, ScopeWith(Vector({5, 7})));
+  const auto core = MakeProbeCore(program, ScopeWith(VectorOf<int64_t>({5, 7})));
   Probe probe;
-  const std::vector<Tensor> out = RunOn(*core, {Vector({1, 2})});
+  const std::vector<Tensor> out = RunOn(*core, {VectorOf<int64_t>({1, 2})});
   probe.TakeTrace();
   const auto clone = core->Clone();
-  EXPECT_TRUE(SameBits(RunOn(*clone, {Vector({1, 2})}), out));
+  EXPECT_TRUE(SameBits(RunOn(*clone, {VectorOf<int64_t>({1, 2})}), out));
   EXPECT_THAT(probe.TakeTrace(), ElementsAre(3));
   const auto variable = [&](const InterpreterCore& of, absl::string_view name) -> const Tensor& {
     size_t id = 0;
@@ -104,40 +93,43 @@ TEST(FoldedConstantsTest, ClonesShareThemAndCallersDoNot) {
 
 TEST(FoldedConstantsTest, AreMadeAnewOfAnotherParameter) {
   const Program program = Folding();
-  const auto scope = ScopeWith(Vector({5, 7}));
-  const auto core = MakeCore(program, scope);
+  const auto scope = ScopeWith(VectorOf<int64_t>({5, 7}));
+  const auto core = MakeProbeCore(program, scope);
   const auto clone = core->Clone();
-  RunOn(*core, {Vector({1, 2})});
+  RunOn(*core, {VectorOf<int64_t>({1, 2})});
   for (const int64_t value : {6, 7}) {
-    scope->FindOrCreate("w")->tensor = Vector({value, 7});
-    const std::vector<Tensor> expected = Unfolded(program, Vector({value, 7}), Vector({1, 2}));
-    EXPECT_TRUE(SameBits(RunOn(*clone, {Vector({1, 2})}), expected));
-    EXPECT_TRUE(SameBits(RunOn(*core, {Vector({1, 2})}), expected));
+    scope->FindOrCreate("w")->tensor = VectorOf<int64_t>({value, 7});
+    const std::vector<Tensor> expected =
+        Unfolded(program, VectorOf<int64_t>({value, 7}), VectorOf<int64_t>({1, 2}));
+    EXPECT_TRUE(SameBits(RunOn(*clone, {VectorOf<int64_t>({1, 2})}), expected));
+    EXPECT_TRUE(SameBits(RunOn(*core, {VectorOf<int64_t>({1, 2})}), expected));
   }
 }
 
 TEST(FoldedConstantsTest, FailAsTheirOpsDo) {
   const Program program = Folding();
-  const auto plain = MakeCore(program, ScopeWith(Vector({5, 7})), Options(/*fold=*/false));
-  const auto core = MakeCore(program, ScopeWith(Vector({5, 7})));
+  const auto plain =
+      MakeProbeCore(program, ScopeWith(VectorOf<int64_t>({5, 7})), Options(/*fold=*/false));
+  const auto core = MakeProbeCore(program, ScopeWith(VectorOf<int64_t>({5, 7})));
   Probe probe;
   for (const int32_t tag : {1, 2}) {
     probe.FailAt(tag);
-    const absl::Status expected = plain->Run({Vector({1, 2})}).status();
+    const absl::Status expected = plain->Run({VectorOf<int64_t>({1, 2})}).status();
     EXPECT_FALSE(expected.ok());
-    EXPECT_EQ(core->Run({Vector({1, 2})}).status(), expected);
-    EXPECT_EQ(core->Run({Vector({1, 2})}).status(), expected) << "and again";
+    EXPECT_EQ(core->Run({VectorOf<int64_t>({1, 2})}).status(), expected);
+    EXPECT_EQ(core->Run({VectorOf<int64_t>({1, 2})}).status(), expected) << "and again";
   }
   probe.FailNowhere();
-  EXPECT_TRUE(SameBits(RunOn(*core, {Vector({1, 2})}), RunOn(*plain, {Vector({1, 2})})));
+  EXPECT_TRUE(SameBits(RunOn(*core, {VectorOf<int64_t>({1, 2})}),
+                       RunOn(*plain, {VectorOf<int64_t>({1, 2})})));
 }
 
 TEST(FoldedConstantsTest, AMissingParameterIsToldAsBefore) {
   const Program program = Folding();
-  const auto plain = MakeCore(program, nullptr, Options(/*fold=*/false));
-  const absl::Status expected = plain->Run({Vector({1, 2})}).status();
+  const auto plain = MakeProbeCore(program, nullptr, Options(/*fold=*/false));
+  const absl::Status expected = plain->Run({VectorOf<int64_t>({1, 2})}).status();
   EXPECT_THAT(expected, FailsWith(StatusCode::kNotFound, "'w'"));
-  EXPECT_EQ(MakeCore(program, nullptr)->Run({Vector({1, 2})}).status(), expected);
+  EXPECT_EQ(MakeProbeCore(program, nullptr)->Run({VectorOf<int64_t>({1, 2})}).status(), expected);
 }
 
 // An op in a block that is not entered does not fail.
@@ -155,19 +147,21 @@ TEST(FoldedConstantsTest, OfABlockAreMadeWhenItRuns) {
                               .Close("repeat", {{"Condition", {"go"}}}, {{"Steps", {"steps"}}})
                               .Fetch("y")
                               .Build();
-  const auto core = MakeCore(program, ScopeWith(Vector({5, 7})));
+  const auto core = MakeProbeCore(program, ScopeWith(VectorOf<int64_t>({5, 7})));
   ASSERT_THAT(core->plans()[1].folded, Not(IsEmpty()));
-  const auto plain = MakeCore(program, ScopeWith(Vector({5, 7})), Options(/*fold=*/false));
+  const auto plain =
+      MakeProbeCore(program, ScopeWith(VectorOf<int64_t>({5, 7})), Options(/*fold=*/false));
   Probe probe;
   bool failed = false;
   for (const int64_t go : {0, 1, 2, 3, 5, 7}) {
     probe.FailNowhere();
-    const std::vector<Tensor> feeds = {Vector({go}), Vector({1, 2})};
+    const std::vector<Tensor> feeds = {VectorOf<int64_t>({go}), VectorOf<int64_t>({1, 2})};
     EXPECT_TRUE(SameBits(RunOn(*core, feeds), RunOn(*plain, feeds)));
     probe.FailAt(1);
     const absl::Status expected = plain->Run(feeds).status();
     failed = failed || !expected.ok();
-    EXPECT_EQ(MakeCore(program, ScopeWith(Vector({5, 7})))->Run(feeds).status(), expected);
+    EXPECT_EQ(MakeProbeCore(program, ScopeWith(VectorOf<int64_t>({5, 7})))->Run(feeds).status(),
+              expected);
   }
   EXPECT_TRUE(failed);
 }
@@ -176,14 +170,15 @@ TEST(FoldedConstantsTest, OnADeviceAreCopiedThere) {
   const Program program = Folding();
   CoreOptions options = Options();
   options.plan.place = {PlaceKind::kSim, 0};
-  const auto scope = ScopeWith(Vector({5, 7}));
-  const auto core = MakeCore(program, scope, options);
-  const std::vector<Tensor> expected = Unfolded(program, Vector({5, 7}), Vector({1, 2}));
-  EXPECT_TRUE(SameBits(RunOn(*core, {Vector({1, 2})}), expected));
-  EXPECT_TRUE(SameBits(RunOn(*core->Clone(), {Vector({1, 2})}), expected));
-  scope->FindOrCreate("w")->tensor = Vector({6, 7});
-  EXPECT_TRUE(
-      SameBits(RunOn(*core, {Vector({1, 2})}), Unfolded(program, Vector({6, 7}), Vector({1, 2}))));
+  const auto scope = ScopeWith(VectorOf<int64_t>({5, 7}));
+  const auto core = MakeProbeCore(program, scope, options);
+  const std::vector<Tensor> expected =
+      Unfolded(program, VectorOf<int64_t>({5, 7}), VectorOf<int64_t>({1, 2}));
+  EXPECT_TRUE(SameBits(RunOn(*core, {VectorOf<int64_t>({1, 2})}), expected));
+  EXPECT_TRUE(SameBits(RunOn(*core->Clone(), {VectorOf<int64_t>({1, 2})}), expected));
+  scope->FindOrCreate("w")->tensor = VectorOf<int64_t>({6, 7});
+  EXPECT_TRUE(SameBits(RunOn(*core, {VectorOf<int64_t>({1, 2})}),
+                       Unfolded(program, VectorOf<int64_t>({6, 7}), VectorOf<int64_t>({1, 2}))));
 }
 
 TEST(FoldedConstantsTest, PlanFilesHoldThem) {
@@ -198,34 +193,35 @@ TEST(FoldedConstantsTest, PlanFilesHoldThem) {
   EXPECT_THAT(CheckProved(loaded->plans), IsOk());
   EXPECT_EQ(*FormatPlan(*loaded), *bytes);
   const auto core =
-      InterpreterCore::Create(*std::move(loaded), ScopeWith(Vector({5, 7})), Options());
+      InterpreterCore::Create(*std::move(loaded), ScopeWith(VectorOf<int64_t>({5, 7})), Options());
   ASSERT_THAT(core, IsOk());
-  EXPECT_TRUE(
-      SameBits(RunOn(**core, {Vector({1, 2})}), Unfolded(program, Vector({5, 7}), Vector({1, 2}))));
+  EXPECT_TRUE(SameBits(RunOn(**core, {VectorOf<int64_t>({1, 2})}),
+                       Unfolded(program, VectorOf<int64_t>({5, 7}), VectorOf<int64_t>({1, 2}))));
 }
 
 TEST(FoldedConstantsTest, MayBeEmpty) {
   const Program program = Folding(0);
-  const auto core = MakeCore(program, ScopeWith(Vector({})));
+  const auto core = MakeProbeCore(program, ScopeWith(VectorOf<int64_t>({})));
   for (int run = 0; run < 2; ++run) {
-    EXPECT_TRUE(
-        SameBits(RunOn(*core, {Vector({1, 2})}), Unfolded(program, Vector({}), Vector({1, 2}))));
+    EXPECT_TRUE(SameBits(RunOn(*core, {VectorOf<int64_t>({1, 2})}),
+                         Unfolded(program, VectorOf<int64_t>({}), VectorOf<int64_t>({1, 2}))));
   }
 }
 
 // A run that ends early leaves them for the next.
 TEST(FoldedConstantsTest, ACancelledRunMayBeRepeated) {
   const Program program = Folding();
-  const auto core = MakeCore(program, ScopeWith(Vector({5, 7})));
+  const auto core = MakeProbeCore(program, ScopeWith(VectorOf<int64_t>({5, 7})));
   Probe probe;
   probe.SetHook([&](int32_t tag) {
     if (tag == 1) core->Cancel();
   });
-  EXPECT_THAT(core->Run({Vector({1, 2})}), FailsWith(StatusCode::kCancelled, "cancelled"));
+  EXPECT_THAT(core->Run({VectorOf<int64_t>({1, 2})}),
+              FailsWith(StatusCode::kCancelled, "cancelled"));
   EXPECT_THAT(probe.TakeTrace(), ElementsAre(1));
   probe.SetHook(nullptr);
-  EXPECT_TRUE(
-      SameBits(RunOn(*core, {Vector({1, 2})}), Unfolded(program, Vector({5, 7}), Vector({1, 2}))));
+  EXPECT_TRUE(SameBits(RunOn(*core, {VectorOf<int64_t>({1, 2})}),
+                       Unfolded(program, VectorOf<int64_t>({5, 7}), VectorOf<int64_t>({1, 2}))));
 }
 
 }  // namespace
