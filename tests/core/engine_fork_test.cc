@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <latch>
 #include <thread>
 
 #include "tests/testing/devices.h"
@@ -71,6 +72,22 @@ TEST_P(EngineFork, APendingErrorIsKeptInBoth) {
   EXPECT_EQ(ExitOfChild([&] { return !engine->WaitForAll().ok() && !engine->WaitForVar(v).ok(); }),
             0);
   EXPECT_THAT(engine->WaitForAll(), FailsWith(absl::StatusCode::kInternal, "pending"));
+}
+
+// Each of two operations waits for the other.
+TEST(EngineForkTest, AChildHasAsManyWorkersAsItIsGiven) {
+  for (const PolicyKind policy : {PolicyKind::kPooled, PolicyKind::kPerDevice}) {
+    auto engine = MakeEngine({.policy = policy, .workers = 3, .workers_in_child = 2});
+    EXPECT_EQ(ExitOfChild([&] {
+                std::latch both(2);
+                bool pushed = true;
+                for (int i = 0; i < 2; ++i) {
+                  pushed &= engine->Push([&] { both.arrive_and_wait(); }, {}).ok();
+                }
+                return pushed && engine->WaitForAll().ok();
+              }),
+              0);
+  }
 }
 
 // AddressSanitizer's allocator (GCC 12) takes no part in forks: what another thread has locked of
