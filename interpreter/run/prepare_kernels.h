@@ -23,8 +23,8 @@ struct PrepareThreads {
 
 // Prepares the kernels of a block whose feeds, parameters and folded variables have their values,
 // on as many threads as will run them. What depends on shapes that only a run can tell is left to
-// it; so are errors. `variables` by VarId. Ends early when `stops` says so. REQUIRES: no
-// instruction runs.
+// it; so are errors. `variables` by VarId. Ends early when `stops`, which all of the threads ask,
+// says so. REQUIRES: no instruction runs.
 void PrepareKernels(const Plan& plan, absl::Span<Variable* const> variables,
                     InstructionRunner& runner, PrepareThreads on,
                     const std::function<bool()>& stops);
