@@ -11,37 +11,28 @@
 namespace interp {
 namespace {
 
-constexpr int kX = 0;
-constexpr int kLabel = 1;
-constexpr int kPosWeight = 2;
+constexpr int kX = sigmoid_loss::kX;
 constexpr int kOut = 0;
 
 absl::Status InferSigmoidCrossEntropy(InferContext& ctx) {
-  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kLabel, "Label", "X"));
-  if (ctx.has_input(kPosWeight)) {
-    INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kPosWeight, "pos_weight", "X"));
-  }
+  INTERP_RETURN_IF_ERROR(CheckSigmoidLossInputs(ctx));
   ctx.ShareShape(kX, kOut);
   return absl::OkStatus();
 }
 
 template <typename T>
 absl::Status SigmoidCrossEntropy(KernelContext& ctx) {
-  const auto& attrs = ctx.attrs<SigmoidCrossEntropyAttrs>();
-  const int64_t n = ctx.input(kX).numel();
-  const T* const x = ctx.input(kX).data<T>();
-  const T* const label = ctx.input(kLabel).data<T>();
-  const Tensor* const weights = ctx.optional_input(kPosWeight);
-  const T* const weight = weights != nullptr ? weights->data<T>() : nullptr;
+  const SigmoidLossInputs<T> in(ctx);
   T* const out = ctx.output(kOut).mutable_data<T>();
-  const int32_t ignore_index = attrs.ignore_index;
-  const T count = attrs.normalize ? CountLabels(label, n, ignore_index) : T{1};
-  ParallelFor(ctx.num_threads(), n, pair_loss::kGrain, [=](int64_t begin, int64_t end) {
+  const int32_t ignore_index = ctx.attrs<SigmoidCrossEntropyAttrs>().ignore_index;
+  ParallelFor(ctx.num_threads(), in.n, pair_loss::kGrain, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const T log_part = Log(T{1} + Exp(-std::abs(x[i])));
-      const T loss = (x[i] > T{0} ? x[i] : T{0}) - x[i] * label[i] +
-                     log_part * (weight != nullptr ? weight[i] : T{1});
-      out[i] = (Convert<int32_t>(label[i]) == ignore_index ? T{0} : loss) / count;
+      const T x = in.x[i];
+      const T label = in.label[i];
+      const T log_part = Log(T{1} + Exp(-std::abs(x)));
+      const T loss = (x > T{0} ? x : T{0}) - x * label +
+                     log_part * (in.weight != nullptr ? in.weight[i] : T{1});
+      out[i] = (Convert<int32_t>(label) == ignore_index ? T{0} : loss) / in.count;
     }
   });
   return absl::OkStatus();

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/op_def.h"
+#include "kernels/nn/check_vector.h"
 #include "kernels/nn/layer_norm_row.h"
 #include "kernels/nn/product.h"
 #include "kernels/nn/row_ops.h"
@@ -46,13 +47,6 @@ Attrs ReadAttrs(AttrReader& reader) {
   }
   if (attrs.begin < 1) reader.Fail(absl::StrCat("attribute 'begin_norm_axis' is ", attrs.begin));
   return attrs;
-}
-
-absl::Status CheckVector(const InferContext& ctx, int slot, absl::string_view name, int64_t count) {
-  const Tensor* const vector = ctx.optional_input(slot);
-  if (vector == nullptr || vector->numel() == count) return absl::OkStatus();
-  return InvalidArgument("input '", name, "' has shape ", ToString(vector->shape), ", expected ",
-                         count, " elements");
 }
 
 absl::Status Infer(InferContext& ctx) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/op_def.h"
+#include "kernels/nn/check_vector.h"
 #include "kernels/nn/row_ops.h"
 #include "kernels/util/data_or_null.h"
 #include "kernels/util/parallel_for.h"
@@ -32,13 +33,6 @@ Attrs ReadAttrs(AttrReader& reader) {
     reader.Fail("attribute 'quant_scale' is set, which only Paddle's kernels for GPUs support");
   }
   return attrs;
-}
-
-absl::Status CheckVector(const InferContext& ctx, int slot, absl::string_view name, int64_t count) {
-  const Tensor* const vector = ctx.optional_input(slot);
-  if (vector == nullptr || vector->numel() == count) return absl::OkStatus();
-  return InvalidArgument("input '", name, "' has shape ", ToString(vector->shape), ", expected ",
-                         count, " elements");
 }
 
 absl::Status Infer(InferContext& ctx) {

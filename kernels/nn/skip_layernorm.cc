@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/op_def.h"
+#include "kernels/nn/check_vector.h"
 #include "kernels/nn/layer_norm_row.h"
 #include "kernels/util/all_present.h"
 #include "kernels/util/indices.h"
@@ -13,13 +14,6 @@ namespace interp::nn {
 namespace {
 
 constexpr int kOut = 0;
-
-// InvalidArgument unless input `slot` has `count` elements.
-absl::Status CheckVector(const InferContext& ctx, int slot, absl::string_view name, int64_t count) {
-  if (ctx.input(slot).numel() == count) return absl::OkStatus();
-  return InvalidArgument("input '", name, "' has shape ", ToString(ctx.input(slot).shape),
-                         ", expected ", count, " elements");
-}
 
 namespace skip {
 

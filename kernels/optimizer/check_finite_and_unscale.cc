@@ -6,6 +6,7 @@
 
 #include "core/op_def.h"
 #include "kernels/optimizer/chunk.h"
+#include "kernels/optimizer/scaled_gradients.h"
 #include "kernels/util/arithmetic.h"
 #include "kernels/util/parallel_for.h"
 
@@ -18,22 +19,11 @@ constexpr int kOut = 0;
 constexpr int kFoundInfinite = 1;
 
 absl::Status Infer(InferContext& ctx) {
-  const auto inputs = ctx.inputs(kX);
-  const auto outputs = ctx.outputs(kOut);
-  if (inputs.size() != outputs.size()) {
-    return InvalidArgument("'X' has ", inputs.size(), " arguments and 'Out' ", outputs.size());
-  }
   const Tensor& scale = ctx.input(kScale);
   if (scale.numel() != 1 || !IsFloating(scale.dtype)) {
     return InvalidArgument("'Scale' is ", DescribeType(scale), ", expected one float");
   }
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i] == nullptr || outputs[i] == nullptr) {
-      return InvalidArgument("'", inputs[i] == nullptr ? "X" : "Out", "' has an empty argument");
-    }
-    outputs[i]->shape = inputs[i]->shape;
-    outputs[i]->lod = inputs[i]->lod;
-  }
+  INTERP_RETURN_IF_ERROR(InferScaledGradients(ctx, kX, kOut));
   ctx.SetShape(kFoundInfinite, {1});
   return absl::OkStatus();
 }

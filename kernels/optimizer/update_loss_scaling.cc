@@ -6,6 +6,7 @@
 
 #include "core/op_def.h"
 #include "kernels/optimizer/chunk.h"
+#include "kernels/optimizer/scaled_gradients.h"
 #include "kernels/optimizer/update_attrs.h"
 #include "kernels/util/copy.h"
 #include "kernels/util/parallel_for.h"
@@ -54,18 +55,7 @@ absl::Status CheckScalars(const InferContext& ctx) {
 
 absl::Status Infer(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckScalars(ctx));
-  const auto inputs = ctx.inputs(kX);
-  const auto outputs = ctx.outputs(kOut);
-  if (inputs.size() != outputs.size()) {
-    return InvalidArgument("'X' has ", inputs.size(), " arguments and 'Out' ", outputs.size());
-  }
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i] == nullptr || outputs[i] == nullptr) {
-      return InvalidArgument("'", inputs[i] == nullptr ? "X" : "Out", "' has an empty argument");
-    }
-    outputs[i]->shape = inputs[i]->shape;
-    outputs[i]->lod = inputs[i]->lod;
-  }
+  INTERP_RETURN_IF_ERROR(InferScaledGradients(ctx, kX, kOut));
   ctx.ShareShape(kPrevLossScaling, kLossScaling);
   ctx.ShareShape(kInGoodSteps, kOutGoodSteps);
   ctx.ShareShape(kInBadSteps, kOutBadSteps);

@@ -1,7 +1,8 @@
-// Attributes of gru, gru_unit and their gradients.
+// Attributes of gru, gru_unit and their gradients, and the inputs of gru_unit.
 #pragma once
 
 #include "kernels/recurrent/activation.h"
+#include "kernels/util/check_shape.h"
 
 namespace interp::recurrent {
 
@@ -25,6 +26,25 @@ inline GruAttrs ReadGruUnit(AttrReader& reader) {
   return {.origin_mode = reader.Bool("origin_mode", false),
           .gate = ReadActivationNumber(reader, "gate_activation", CellActivation::kSigmoid),
           .candidate = ReadActivationNumber(reader, "activation", CellActivation::kTanh)};
+}
+
+// Positions of input slots of gru_unit and its gradient.
+inline constexpr int kGruUnitInput = 0;
+inline constexpr int kGruUnitHiddenPrev = 1;
+inline constexpr int kGruUnitWeight = 2;
+
+// The shape of the state that these inputs give. InvalidArgument unless all fit it.
+inline absl::StatusOr<Shape> CheckGruUnitInputs(const InferContext& ctx) {
+  const Shape& gates = ctx.input(kGruUnitInput).shape;
+  if (gates.rank() != 2 || gates[1] < 1 || gates[1] % 3 != 0) {
+    return InvalidArgument("input 'Input' has shape ", ToString(gates),
+                           ", expected [batch, columns] with a multiple of 3 columns");
+  }
+  const int64_t size = gates[1] / 3;
+  const Shape state = {gates[0], size};
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kGruUnitHiddenPrev, "HiddenPrev", state));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kGruUnitWeight, "Weight", {size, 3 * size}));
+  return state;
 }
 
 }  // namespace interp::recurrent

@@ -10,26 +10,19 @@
 namespace interp::recurrent {
 namespace {
 
-constexpr int kInput = 0;
-constexpr int kHiddenPrev = 1;
-constexpr int kWeight = 2;
+constexpr int kInput = kGruUnitInput;
+constexpr int kHiddenPrev = kGruUnitHiddenPrev;
+constexpr int kWeight = kGruUnitWeight;
 constexpr int kBias = 3;
 constexpr int kGate = 0;
 constexpr int kResetHiddenPrev = 1;
 constexpr int kHidden = 2;
 
 absl::Status InferGruUnit(InferContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(const Shape state, CheckGruUnitInputs(ctx));
   const Shape& gates = ctx.input(kInput).shape;
-  if (gates.rank() != 2 || gates[1] < 1 || gates[1] % 3 != 0) {
-    return InvalidArgument("input 'Input' has shape ", ToString(gates),
-                           ", expected [batch, columns] with a multiple of 3 columns");
-  }
-  const int64_t size = gates[1] / 3;
-  const Shape state = {gates[0], size};
-  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kHiddenPrev), "HiddenPrev", state));
-  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kWeight), "Weight", {size, 3 * size}));
   if (const Tensor* bias = ctx.optional_input(kBias)) {
-    INTERP_RETURN_IF_ERROR(CheckInputShape(*bias, "Bias", {1, 3 * size}));
+    INTERP_RETURN_IF_ERROR(CheckInputShape(*bias, "Bias", {1, gates[1]}));
   }
   ctx.SetShape(kGate, gates);
   ctx.SetShape(kResetHiddenPrev, state);

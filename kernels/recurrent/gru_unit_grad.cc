@@ -7,9 +7,9 @@
 namespace interp::recurrent {
 namespace {
 
-constexpr int kInput = 0;
-constexpr int kHiddenPrev = 1;
-constexpr int kWeight = 2;
+constexpr int kInput = kGruUnitInput;
+constexpr int kHiddenPrev = kGruUnitHiddenPrev;
+constexpr int kWeight = kGruUnitWeight;
 constexpr int kGate = 4;
 constexpr int kResetHiddenPrev = 5;
 constexpr int kHiddenGrad = 6;
@@ -19,22 +19,15 @@ constexpr int kWeightGrad = 2;
 constexpr int kBiasGrad = 3;
 
 absl::Status InferGruUnitGrad(InferContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(const Shape state, CheckGruUnitInputs(ctx));
   const Shape& gates = ctx.input(kInput).shape;
-  if (gates.rank() != 2 || gates[1] < 1 || gates[1] % 3 != 0) {
-    return InvalidArgument("input 'Input' has shape ", ToString(gates),
-                           ", expected [batch, columns] with a multiple of 3 columns");
-  }
-  const int64_t size = gates[1] / 3;
-  const Shape state = {gates[0], size};
-  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kHiddenPrev), "HiddenPrev", state));
-  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kWeight), "Weight", {size, 3 * size}));
   INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kGate), "Gate", gates));
   INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kResetHiddenPrev), "ResetHiddenPrev", state));
   INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kHiddenGrad), "Hidden@GRAD", state));
   ctx.SetShape(kInputGrad, ctx.input(kInput).shape);
   ctx.SetShape(kHiddenPrevGrad, ctx.input(kHiddenPrev).shape);
   ctx.SetShape(kWeightGrad, ctx.input(kWeight).shape);
-  ctx.SetShape(kBiasGrad, {1, 3 * size});
+  ctx.SetShape(kBiasGrad, {1, gates[1]});
   return absl::OkStatus();
 }
 

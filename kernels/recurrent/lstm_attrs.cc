@@ -52,4 +52,15 @@ absl::StatusOr<LstmSizes> CheckLstmInputs(const InferContext& ctx, const Tensor*
   return sizes;
 }
 
+absl::StatusOr<Shape> CheckLstmUnitInputs(const InferContext& ctx) {
+  const Shape& x = ctx.input(kLstmUnitX).shape;
+  if (x.rank() != 2 || x[1] % 4 != 0) {
+    return InvalidArgument("input 'X' has shape ", ToString(x),
+                           ", expected [batch, columns] with a multiple of 4 columns");
+  }
+  const Shape state = {x[0], x[1] / 4};
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kLstmUnitCPrev, "C_prev", state));
+  return state;
+}
+
 }  // namespace interp::recurrent

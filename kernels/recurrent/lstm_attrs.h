@@ -1,5 +1,5 @@
 // What lstm, lstmp and their gradients have in common: attributes, and the inputs that come first.
-// Attributes of lstm_unit and its gradient.
+// The same of lstm_unit and its gradient.
 #pragma once
 
 #include <cstdint>
@@ -48,5 +48,12 @@ struct LstmSizes {
 // The sizes that the inputs give; `projection` is ProjWeight, null without. InvalidArgument unless
 // all these inputs fit them.
 absl::StatusOr<LstmSizes> CheckLstmInputs(const InferContext& ctx, const Tensor* projection);
+
+// Positions of input slots of lstm_unit and its gradient.
+inline constexpr int kLstmUnitX = 0;
+inline constexpr int kLstmUnitCPrev = 1;
+
+// The shape of the state that these inputs give. InvalidArgument unless both fit it.
+absl::StatusOr<Shape> CheckLstmUnitInputs(const InferContext& ctx);
 
 }  // namespace interp::recurrent

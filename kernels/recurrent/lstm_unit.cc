@@ -13,19 +13,13 @@
 namespace interp::recurrent {
 namespace {
 
-constexpr int kX = 0;
-constexpr int kCPrev = 1;
+constexpr int kX = kLstmUnitX;
+constexpr int kCPrev = kLstmUnitCPrev;
 constexpr int kC = 0;
 constexpr int kH = 1;
 
 absl::Status InferLstmUnit(InferContext& ctx) {
-  const Shape& x = ctx.input(kX).shape;
-  if (x.rank() != 2 || x[1] % 4 != 0) {
-    return InvalidArgument("input 'X' has shape ", ToString(x),
-                           ", expected [batch, columns] with a multiple of 4 columns");
-  }
-  const Shape state = {x[0], x[1] / 4};
-  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kCPrev), "C_prev", state));
+  INTERP_ASSIGN_OR_RETURN(const Shape state, CheckLstmUnitInputs(ctx));
   ctx.SetShape(kC, state);
   ctx.SetShape(kH, state);
   return absl::OkStatus();

@@ -9,8 +9,8 @@
 namespace interp::recurrent {
 namespace {
 
-constexpr int kX = 0;
-constexpr int kCPrev = 1;
+constexpr int kX = kLstmUnitX;
+constexpr int kCPrev = kLstmUnitCPrev;
 constexpr int kC = 2;
 constexpr int kCGrad = 3;
 constexpr int kHGrad = 4;
@@ -18,13 +18,7 @@ constexpr int kXGrad = 0;
 constexpr int kCPrevGrad = 1;
 
 absl::Status InferLstmUnitGrad(InferContext& ctx) {
-  const Shape& x = ctx.input(kX).shape;
-  if (x.rank() != 2 || x[1] % 4 != 0) {
-    return InvalidArgument("input 'X' has shape ", ToString(x),
-                           ", expected [batch, columns] with a multiple of 4 columns");
-  }
-  const Shape state = {x[0], x[1] / 4};
-  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kCPrev), "C_prev", state));
+  INTERP_ASSIGN_OR_RETURN(const Shape state, CheckLstmUnitInputs(ctx));
   INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kC), "C", state));
   INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kCGrad), "C@GRAD", state));
   INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kHGrad), "H@GRAD", state));
