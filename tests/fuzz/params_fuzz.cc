@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "core/io/params.h"
+#include "tests/fuzz/touch_tensors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace interp;  // NOLINT(google-build-using-namespace)
@@ -17,12 +18,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::StatusOr<std::vector<NamedTensor>> tensors = ParseCombinedParams(file, params);
   if (tensors.ok() != records.ok()) std::abort();
   if (!tensors.ok()) return 0;
-  uint64_t sum = 0;  // touches every byte, for the address sanitizer
-  for (const auto& [name, tensor] : *tensors) {
-    const auto* bytes = static_cast<const uint8_t*>(tensor.raw_data());
-    for (size_t i = 0; i < tensor.size_bytes(); ++i) sum += bytes[i];
-  }
-  volatile uint64_t sink = sum;
-  (void)sink;
+  TouchTensors(*tensors);
   return 0;
 }

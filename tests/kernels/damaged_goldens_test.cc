@@ -19,7 +19,6 @@ using testing::GoldenCase;
 constexpr int kMostCases = 4;           // of one op
 constexpr int kDamages = 24;            // of one case
 constexpr size_t kMostBytes = 1 << 18;  // of the feeds of a case
-constexpr size_t kMemory = size_t{64} << 20;
 
 // Makes one thing of a case wrong at a time.
 class Damager {
@@ -220,20 +219,9 @@ absl::Status RunDamaged(const GoldenCase& golden, uint32_t seed) {
   Damager damager(seed);
   for (uint32_t i = 0; i <= seed % 3; ++i) damager.Damage(program, feeds);
   Damager::Declare(program, feeds);
-  CoreOptions options;
-  options.max_memory_bytes = kMemory;
-  options.allocator = PoolKind::kNaive;  // so that the sanitizer sees the end of each tensor
-  INTERP_ASSIGN_OR_RETURN(auto core,
-                          InterpreterCore::Create(std::move(program), {}, {}, nullptr, options));
-  std::vector<Tensor> values;
-  for (const FeedSpec& spec : core->plan().feeds) {
-    values.emplace_back();
-    for (const auto& [name, tensor] : feeds) {
-      if (name == spec.name) values.back() = tensor;
-    }
-  }
-  INTERP_RETURN_IF_ERROR(core->Run(values).status());
-  return core->Run(values).status();
+  INTERP_ASSIGN_OR_RETURN(auto core, InterpreterCore::Create(std::move(program), {}, {}, nullptr,
+                                                             testing::DamagedOptions()));
+  return testing::RunDamagedTwice(*core, feeds);
 }
 
 size_t FeedBytes(const GoldenCase& golden) {

@@ -17,7 +17,6 @@ namespace {
 
 constexpr size_t kMostPlansOfAnOp = 3;
 constexpr int kDamages = 80;  // of one plan
-constexpr size_t kMemory = size_t{64} << 20;
 
 absl::StatusOr<std::string> PlanFileOf(const GoldenCase& golden) {
   INTERP_ASSIGN_OR_RETURN(Program program, LoadProgram(golden.program));
@@ -29,20 +28,9 @@ absl::StatusOr<std::string> PlanFileOf(const GoldenCase& golden) {
 absl::Status RunPlan(const std::string& bytes, const std::vector<NamedTensor>& feeds) {
   INTERP_ASSIGN_OR_RETURN(CompiledProgram compiled, ParsePlan(bytes, OpRegistry::Global()));
   INTERP_RETURN_IF_ERROR(CheckProved(compiled.plans));
-  CoreOptions options;
-  options.max_memory_bytes = kMemory;
-  options.allocator = PoolKind::kNaive;  // so that the sanitizer sees the end of each tensor
   INTERP_ASSIGN_OR_RETURN(auto core,
-                          InterpreterCore::Create(std::move(compiled), nullptr, options));
-  std::vector<Tensor> values;
-  for (const FeedSpec& spec : core->plan().feeds) {
-    values.emplace_back();
-    for (const auto& [name, tensor] : feeds) {
-      if (name == spec.name) values.back() = tensor;
-    }
-  }
-  INTERP_RETURN_IF_ERROR(core->Run(values).status());
-  return core->Run(values).status();
+                          InterpreterCore::Create(std::move(compiled), nullptr, DamagedOptions()));
+  return RunDamagedTwice(*core, feeds);
 }
 
 std::string Damaged(std::string bytes, uint32_t seed) {

@@ -29,6 +29,23 @@ absl::StatusOr<std::vector<Tensor>> FeedsInOrder(const InterpreterCore& core,
 
 }  // namespace
 
+CoreOptions DamagedOptions() {
+  CoreOptions options;
+  options.max_memory_bytes = size_t{64} << 20;
+  options.allocator = PoolKind::kNaive;
+  return options;
+}
+
+absl::Status RunDamagedTwice(InterpreterCore& core, const std::vector<NamedTensor>& feeds) {
+  std::vector<Tensor> values;
+  for (const FeedSpec& spec : core.plan().feeds) {
+    const Tensor* const feed = FindByName(feeds, spec.name);
+    values.push_back(feed == nullptr ? Tensor() : *feed);
+  }
+  INTERP_RETURN_IF_ERROR(core.Run(values).status());
+  return core.Run(values).status();
+}
+
 const std::map<std::string, std::vector<std::string>>& GoldenCasesByOp() {
   static const auto* cases = [] {
     auto* by_op = new std::map<std::string, std::vector<std::string>>;

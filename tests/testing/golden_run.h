@@ -27,4 +27,11 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> MakeGoldenCore(const GoldenCase
 // What one run gives that the case does not expect, a line each; empty when all is right.
 std::vector<std::string> RunGolden(InterpreterCore& core, const GoldenCase& golden);
 
+// For cases with something wrong: little memory, and none that is kept for later, so that the
+// sanitizer sees the end of each tensor.
+CoreOptions DamagedOptions();
+
+// Runs the core twice on those of `feeds` that it names, and on empty tensors for what is missing.
+absl::Status RunDamagedTwice(InterpreterCore& core, const std::vector<NamedTensor>& feeds);
+
 }  // namespace interp::testing
