@@ -189,6 +189,9 @@ bool Allows(const ConvTask& task, cudnnBackendNumericalNote_t note) {
       return task.dtype != DType::kFloat32 || task.tf32;  // they multiply float32 as TF32
     case CUDNN_NUMERICAL_NOTE_FFT:
     case CUDNN_NUMERICAL_NOTE_WINOGRAD:
+    case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4:
+    case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6:
+    case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13:
       return task.algorithms == Algorithms::kFast;
     default:
       return true;

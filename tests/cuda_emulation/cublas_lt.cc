@@ -1,5 +1,6 @@
 // cuBLASLt on the machine that lives: products are computed on the host, in the order of streams.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <mutex>
 #include <set>
@@ -101,7 +102,10 @@ cublasLtMatmulAlgo_t AlgorithmFor(const Matmul& matmul, const Layout& a, const L
 }
 constexpr int kWorkspaceWord = 6;
 constexpr int kAlignmentWord = 7;
-constexpr uint64_t kNarrowParts = uint64_t{1} << 63;  // of the word of the workspace
+// Of the word of the workspace: its size lies below them.
+constexpr uint64_t kNarrowParts = uint64_t{1} << 63;
+constexpr int kBiasShift = 48;  // how the bias is aligned, as a power of two
+constexpr uint64_t kWorkspaceMask = (uint64_t{1} << kBiasShift) - 1;
 constexpr uintptr_t kWorkspaceAlignment = 256;
 
 // Long sums are cut in two, whose parts lie in the workspace, where it is large enough. The parts
@@ -117,6 +121,20 @@ uint64_t AlignmentBits(const uint32_t (&alignments)[4]) {
   uint64_t bits = 0;
   for (const uint32_t alignment : alignments) bits = bits << 16 | alignment;
   return bits;
+}
+
+bool HasBias(const Matmul& matmul) { return (matmul.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0; }
+
+// An algorithm is chosen for a bias that is aligned as the one of the heuristic's descriptor.
+uint64_t BiasAlignment(const Matmul& matmul) {
+  constexpr uintptr_t kMost = 256;
+  const auto address = reinterpret_cast<uintptr_t>(matmul.bias) | kMost;
+  return HasBias(matmul) ? static_cast<uint64_t>(std::countr_zero(address)) : 0;
+}
+
+bool TakesBias(uint64_t word, const Matmul& matmul) {
+  if (!HasBias(matmul)) return true;
+  return matmul.bias != nullptr && BiasAlignment(matmul) >= ((word & ~kNarrowParts) >> kBiasShift);
 }
 
 bool Aligned(uint64_t bits, const void* const (&addresses)[4]) {
@@ -226,7 +244,7 @@ LibraryWork WorkOf(const MatmulCall& call, const void* a, const void* b, const v
   AddRanges(call.b, b, /*write=*/false, work.ranges);
   if (call.beta != 0) AddRanges(call.c, c, /*write=*/false, work.ranges);
   AddRanges(call.d, d, /*write=*/true, work.ranges);
-  const bool has_bias = (call.matmul.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0;
+  const bool has_bias = HasBias(call.matmul);
   if (has_bias) {
     work.ranges.push_back(
         {call.matmul.bias, call.d.rows * ElementBytes(call.d.type), /*write=*/false});
@@ -300,7 +318,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
       CUBLASLT_REDUCTION_SCHEME_INPLACE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
   const bool narrow = results[0].workspaceSize > 0 && (preference->reductions & kNarrow) != 0;
   results[0].algo.data[emulation::kWorkspaceWord] =
-      results[0].workspaceSize | (narrow ? emulation::kNarrowParts : 0);
+      results[0].workspaceSize | emulation::BiasAlignment(*matmul) << emulation::kBiasShift |
+      (narrow ? emulation::kNarrowParts : 0);
   results[0].algo.data[emulation::kAlignmentWord] =
       emulation::AlignmentBits(preference->alignments);
   *returned = 1;
@@ -332,10 +351,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t matm
     return status;
   }
   const cublasLtMatmulAlgo_t expected = emulation::AlgorithmFor(*matmul, call.a, call.d);
-  const size_t needed = word & ~emulation::kNarrowParts;
+  const size_t needed = word & emulation::kWorkspaceMask;
   if (!std::equal(expected.data, expected.data + emulation::kWorkspaceWord, algo->data) ||
       !emulation::Aligned(algo->data[emulation::kAlignmentWord], {a, b, c, d}) ||
-      workspace_bytes < needed ||
+      !emulation::TakesBias(word, *matmul) || workspace_bytes < needed ||
       reinterpret_cast<uintptr_t>(workspace) % emulation::kWorkspaceAlignment != 0) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }

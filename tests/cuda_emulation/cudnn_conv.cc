@@ -48,7 +48,7 @@ bool ReadTensor(const EmulatedDescriptor* descriptor, ConvTensor& tensor) {
   if (descriptor == nullptr || !descriptor->finalized) return false;
   const auto dims = descriptor->Values<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS);
   const auto strides = descriptor->Values<int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
-  if (dims.size() < 3 || dims.size() > 5 || strides.size() != dims.size()) return false;
+  if (dims.size() < 4 || dims.size() > 5 || strides.size() != dims.size()) return false;
   int64_t size = 1;
   for (size_t d = dims.size(); d-- > 0; size *= dims[d]) {
     if (dims[d] < 1 || strides[d] != size) return false;
@@ -61,11 +61,15 @@ bool ReadTensor(const EmulatedDescriptor* descriptor, ConvTensor& tensor) {
   return true;
 }
 
-// One list of a window, at the end of `values`.
-void ReadList(const EmulatedDescriptor& window, cudnnBackendAttributeName_t name,
+// One list of a window, at the end of `values`. False where it has not a value for each axis.
+bool ReadList(const EmulatedDescriptor& window, cudnnBackendAttributeName_t name,
               std::array<int64_t, 3>& values) {
   const auto list = window.Values<int64_t>(name);
+  if (std::ssize(list) != window.Values<int64_t>(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS)[0]) {
+    return false;
+  }
   std::copy(list.begin(), list.end(), values.end() - std::ssize(list));
+  return true;
 }
 
 bool FitsTogether(const EmulatedConv& conv, const std::array<int64_t, 3>& post_pads) {
@@ -197,10 +201,12 @@ cudnnStatus_t ReadConv(const EmulatedDescriptor& operation, EmulatedConv& conv) 
   conv.type = ElementTypeOf(
       operation.Part(parts.image)->Values<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE)[0]);
   std::array<int64_t, 3> post_pads = {0, 0, 0};
-  ReadList(*window, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, conv.strides);
-  ReadList(*window, CUDNN_ATTR_CONVOLUTION_DILATIONS, conv.dilations);
-  ReadList(*window, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, conv.pads);
-  ReadList(*window, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, post_pads);
+  if (!ReadList(*window, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, conv.strides) ||
+      !ReadList(*window, CUDNN_ATTR_CONVOLUTION_DILATIONS, conv.dilations) ||
+      !ReadList(*window, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, conv.pads) ||
+      !ReadList(*window, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, post_pads)) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
   conv.even = conv.pads == post_pads;
   return FitsTogether(conv, post_pads) ? CUDNN_STATUS_SUCCESS
                                        : CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH;
@@ -223,6 +229,9 @@ EngineFacts FactsOf(int engine, const EmulatedConv& conv) {
       return {.notes = {CUDNN_NUMERICAL_NOTE_WINOGRAD},
               .supports = conv.even && conv.groups() == 1,
               .workspace_bytes = conv.image.size * static_cast<int64_t>(sizeof(float))};
+    case 6:
+      return {.notes = {CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4},
+              .supports = conv.even && conv.groups() == 1};
     default:
       return {.notes = {}, .supports = conv.even};
   }

@@ -80,6 +80,40 @@ std::vector<cudnnBackendAttributeName_t> RequiredOf(cudnnBackendDescriptorType_t
   }
 }
 
+bool IsPart(cudnnBackendAttributeName_t name) {
+  switch (name) {
+    case CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH:
+    case CUDNN_ATTR_ENGINEHEUR_RESULTS:
+    case CUDNN_ATTR_ENGINECFG_ENGINE:
+    case CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG:
+    case CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC:
+    case CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W:
+    case CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X:
+    case CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y:
+    case CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC:
+    case CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W:
+    case CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX:
+    case CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY:
+    case CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC:
+    case CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW:
+    case CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X:
+    case CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY:
+    case CUDNN_ATTR_OPERATIONGRAPH_OPS:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool IsFactor(cudnnBackendAttributeName_t name) {
+  return name == CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA ||
+         name == CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA ||
+         name == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA ||
+         name == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA ||
+         name == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA ||
+         name == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA;
+}
+
 bool IsOperation(cudnnBackendDescriptorType_t type) {
   return type == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR ||
          type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR ||
@@ -205,6 +239,39 @@ cudnnStatus_t Execute(cudnnHandle_t handle, const EmulatedDescriptor& plan,
 }
 
 }  // namespace
+
+AttributeFacts FactsOf(cudnnBackendAttributeName_t name) {
+  constexpr int64_t kAny = 1024;
+  if (IsPart(name)) return {CUDNN_TYPE_BACKEND_DESCRIPTOR};
+  if (IsFactor(name)) return {CUDNN_TYPE_FLOAT};
+  switch (name) {
+    case CUDNN_ATTR_TENSOR_DATA_TYPE:
+    case CUDNN_ATTR_CONVOLUTION_COMP_TYPE:
+      return {CUDNN_TYPE_DATA_TYPE};
+    case CUDNN_ATTR_CONVOLUTION_CONV_MODE:
+      return {CUDNN_TYPE_CONVOLUTION_MODE};
+    case CUDNN_ATTR_ENGINEHEUR_MODE:
+      return {CUDNN_TYPE_HEUR_MODE};
+    case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
+      return {CUDNN_TYPE_NUMERICAL_NOTE};
+    case CUDNN_ATTR_OPERATIONGRAPH_HANDLE:
+    case CUDNN_ATTR_EXECUTION_PLAN_HANDLE:
+      return {CUDNN_TYPE_HANDLE};
+    case CUDNN_ATTR_VARIANT_PACK_WORKSPACE:
+      return {CUDNN_TYPE_VOID_PTR};
+    case CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS:
+      return {CUDNN_TYPE_VOID_PTR, kAny};
+    case CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS:
+    case CUDNN_ATTR_TENSOR_UNIQUE_ID:
+    case CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT:
+    case CUDNN_ATTR_ENGINE_GLOBAL_INDEX:
+    case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
+      return {CUDNN_TYPE_INT64};
+    default:
+      return {CUDNN_TYPE_INT64, kAny};
+  }
+}
+
 }  // namespace interp::cuda_emulation
 
 namespace emulation = interp::cuda_emulation;
@@ -283,6 +350,9 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
                                        const void* elements) {
   auto& to = *static_cast<emulation::EmulatedDescriptor*>(descriptor);
   if (to.finalized || count < 1 || elements == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  const emulation::AttributeFacts facts = emulation::FactsOf(name);
+  if (type != facts.type) return CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
+  if (count > facts.most) return CUDNN_STATUS_BAD_PARAM;
   const size_t bytes = static_cast<size_t>(count) * emulation::CudnnElementBytes(type);
   to.attributes[name] = {type, count, std::string(static_cast<const char*>(elements), bytes)};
   return CUDNN_STATUS_SUCCESS;
@@ -290,10 +360,11 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
 
 cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor,
                                        cudnnBackendAttributeName_t name,
-                                       cudnnBackendAttributeType_t /*type*/, int64_t requested,
+                                       cudnnBackendAttributeType_t type, int64_t requested,
                                        int64_t* count, void* elements) {
   const auto& from = *static_cast<const emulation::EmulatedDescriptor*>(descriptor);
   if (!from.finalized) return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
+  if (type != emulation::FactsOf(name).type) return CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
   return emulation::GiveAttribute(from, name, requested, count, elements);
 }
 

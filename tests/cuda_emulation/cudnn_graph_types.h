@@ -66,14 +66,22 @@ struct EmulatedConv {
 // What the operation says; CUDNN_STATUS_SUCCESS when its parts fit each other.
 cudnnStatus_t ReadConv(const EmulatedDescriptor& operation, EmulatedConv& conv);
 
+// What cuDNN's documentation says of an attribute: of which type it is, and how many elements it
+// has at most.
+struct AttributeFacts {
+  cudnnBackendAttributeType_t type;
+  int64_t most = 1;
+};
+AttributeFacts FactsOf(cudnnBackendAttributeName_t name);
+
 // What an engine does with a convolution.
 struct EngineFacts {
   std::vector<cudnnBackendNumericalNote_t> notes;
   bool supports = true;
   int64_t workspace_bytes = 0;
 };
-inline constexpr int kFirstFallbackEngine = 6;
-inline constexpr int kEngines = 7;
+inline constexpr int kFirstFallbackEngine = 7;
+inline constexpr int kEngines = 8;
 EngineFacts FactsOf(int engine, const EmulatedConv& conv);
 
 // What runs later, on these tensors; the result's memory is written.

@@ -13,6 +13,7 @@ struct Finding {
     kUninitialised,  // a read of device or shared memory that nobody wrote
     kUnordered,      // work of two streams, four bytes, no event between
     kHandle,         // of a library, which ends after its stream or while another GPU is current
+    kHostFunction,   // a call of CUDA by a function of cudaLaunchHostFunc, which may make none
     // These end it and the device is lost.
     kOutOfBounds,  // includes memory of the host and freed memory
     kMisaligned,

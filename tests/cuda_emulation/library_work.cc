@@ -46,7 +46,8 @@ cudaError_t MachineState::RunLibraryWork(const LibraryWork& library, const Strea
 
 cudaError_t MachineState::LaunchLibraryWork(LibraryWork library, cudaStream_t stream, int current) {
   Target target;
-  if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
+  if (const cudaError_t error = FindCurrent(stream, current, target); error != cudaSuccess)
+    return error;
   Push(target, WorkKind::kKernel, /*bytes=*/0,
        [this, library = std::move(library)](const StreamWork& work) {
          return RunLibraryWork(library, work);

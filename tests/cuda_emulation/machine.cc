@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <iterator>
+#include <utility>
 
 #include "absl/status/status.h"
 
@@ -9,6 +10,8 @@ namespace interp::cuda_emulation {
 namespace {
 
 std::atomic<MachineState*> living_machine = nullptr;
+
+thread_local bool in_host_function = false;
 
 // Whether the device is of no more use after the error.
 bool LosesDevice(cudaError_t error) {
@@ -102,7 +105,19 @@ std::vector<Finding> MachineState::TakeFindings() {
   return std::exchange(findings_, {});
 }
 
+void MachineState::CallHost(cudaHostFn_t function, void* data) {
+  const bool outer = std::exchange(in_host_function, true);
+  function(data);
+  in_host_function = outer;
+}
+
 cudaError_t MachineState::Enter(const std::string& name, int device) {
+  if (in_host_function) {
+    std::lock_guard<std::mutex> guard(memory_mutex_);
+    findings_.push_back({.type = Finding::Type::kHostFunction,
+                         .text = name + " is called by a function of cudaLaunchHostFunc"});
+    return cudaErrorNotPermitted;
+  }
   std::lock_guard<std::mutex> guard(calls_mutex_);
   ++calls_[name];
   if (device >= 0 && devices_[device]->lost != cudaSuccess) return devices_[device]->lost;

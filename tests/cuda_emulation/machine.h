@@ -79,6 +79,9 @@ class MachineState final : public Machine {
   // device, unless the call does without a device (-1).
   cudaError_t Enter(const std::string& name, int device);
 
+  // What a stream does for cudaLaunchHostFunc. The function may make no call of CUDA.
+  static void CallHost(cudaHostFn_t function, void* data);
+
   // Makes the primary context of the device, which counts as cuDevicePrimaryCtxRetain, unless it is
   // there.
   cudaError_t MakeContext(int device);
@@ -163,6 +166,8 @@ class MachineState final : public Machine {
 
   // cudaErrorInvalidResourceHandle for a handle that is none, or the error of a lost device.
   cudaError_t Find(cudaStream_t stream, int current, Target& target);
+  // The same for kernels and fills, which a stream of another device than the current one refuses.
+  cudaError_t FindCurrent(cudaStream_t stream, int current, Target& target);
   // The same for calls that no graph holds: an error, which spoils the capture, while the stream is
   // captured.
   cudaError_t FindUncaptured(cudaStream_t stream, int current, Target& target);

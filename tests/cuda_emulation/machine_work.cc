@@ -42,6 +42,11 @@ cudaError_t MachineState::Find(cudaStream_t stream, int current, Target& target)
   return target.device->lost;
 }
 
+cudaError_t MachineState::FindCurrent(cudaStream_t stream, int current, Target& target) {
+  const cudaError_t error = Find(stream, current, target);
+  return error == cudaSuccess && target.number != current ? cudaErrorInvalidResourceHandle : error;
+}
+
 void MachineState::Push(const Target& target, WorkKind kind, size_t bytes, StreamRun run) {
   EmulatedDevice* const device = target.device;
   device->executor->Admit(target.lane);
@@ -185,7 +190,8 @@ cudaError_t MachineState::Copy(void* to, const void* from, size_t bytes, cudaMem
 cudaError_t MachineState::Set(void* address, int value, size_t bytes, cudaStream_t stream,
                               int current) {
   Target target;
-  if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
+  if (const cudaError_t error = FindCurrent(stream, current, target); error != cudaSuccess)
+    return error;
   if (bytes == 0) return cudaSuccess;
   DeviceMemory* const memory = MemoryOf(address);
   if (memory == nullptr) return cudaErrorInvalidValue;
@@ -222,7 +228,8 @@ cudaError_t MachineState::RunGrid(const GridLaunch& launch, EmulatedDevice& devi
 
 cudaError_t MachineState::Launch(const GridLaunch& launch, cudaStream_t stream, int current) {
   Target target;
-  if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
+  if (const cudaError_t error = FindCurrent(stream, current, target); error != cudaSuccess)
+    return error;
   if (!Fits(launch)) return cudaErrorInvalidConfiguration;
   Push(target, WorkKind::kKernel, /*bytes=*/0,
        [this, launch, device = target.device](const StreamWork& work) {
@@ -237,7 +244,7 @@ cudaError_t MachineState::LaunchHost(cudaStream_t stream, cudaHostFn_t function,
   if (const cudaError_t error = FindUncaptured(stream, current, target); error != cudaSuccess)
     return error;
   Push(target, WorkKind::kFill, /*bytes=*/0, [function, data](const StreamWork&) {
-    function(data);
+    CallHost(function, data);
     return cudaSuccess;
   });
   return cudaSuccess;
@@ -371,6 +378,7 @@ cudaError_t MachineState::ElapsedMs(float* ms, cudaEvent_t start, cudaEvent_t en
     }
     if (!event->record.point->done()) return cudaErrorNotReady;
   }
+  if (start->device != end->device) return cudaErrorInvalidResourceHandle;
   *ms = static_cast<float>(end->record.point->time_ns() - start->record.point->time_ns()) * 1e-6f;
   return cudaSuccess;
 }

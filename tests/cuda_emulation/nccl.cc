@@ -39,7 +39,7 @@ thread_local OpenNcclGroup open_group;
 ncclResult_t ExchangeAll(const OpenNcclGroup& messages) {
   const size_t size = messages.comm->group->ranks.size();
   if (messages.sent.size() != size || messages.taken.size() != size) return ncclInvalidUsage;
-  NcclCall call{.name = "ncclGroupEnd", .what = "exchange"};
+  NcclCall call{.name = "ncclGroupEnd", .what = "exchange", .in_place = std::nullopt};
   for (const auto& [peer, sent] : messages.sent) call.sent.push_back(sent);
   for (const auto& [peer, taken] : messages.taken) call.taken.push_back(taken);
   call.happen = [size](const std::vector<RankPart>& parts) {
@@ -224,6 +224,7 @@ ncclResult_t ncclAllGather(const void* in, void* out, size_t count, ncclDataType
                                  .what = emulation::DescribeNccl("all-gather", count, type, 0),
                                  .sent = {{in, bytes}},
                                  .taken = {{out, bytes * comm->group->ranks.size()}},
+                                 .in_place = comm->rank * static_cast<std::ptrdiff_t>(bytes),
                                  .happen =
                                      [](const std::vector<emulation::RankPart>& parts) {
                                        std::string all;
@@ -246,6 +247,7 @@ ncclResult_t ncclReduceScatter(const void* in, void* out, size_t count, ncclData
        .what = emulation::DescribeNccl("reduce-scatter", count, type, operation),
        .sent = {{in, bytes * comm->group->ranks.size()}},
        .taken = {{out, bytes}},
+       .in_place = -comm->rank * static_cast<std::ptrdiff_t>(bytes),
        .happen =
            [=](const std::vector<emulation::RankPart>& parts) {
              const std::string sum =

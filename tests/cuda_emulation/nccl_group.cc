@@ -65,6 +65,19 @@ void ArriveAt(NcclGroup& group, int rank, int64_t number, const NcclCall& call, 
   EndMeeting(group, number, call.happen(meeting.parts));
 }
 
+// Whether it writes what it sends otherwise than in place, of which NCCL makes anything.
+bool OverlapsItself(const NcclCall& call) {
+  for (const auto& sent : call.sent) {
+    for (const auto& taken : call.taken) {
+      const auto* const from = static_cast<const char*>(sent.data);
+      const auto* const to = static_cast<const char*>(taken.data);
+      const bool apart = from + sent.bytes <= to || to + taken.bytes <= from;
+      if (!apart && call.in_place != from - to) return true;
+    }
+  }
+  return false;
+}
+
 ncclResult_t PushNccl(ncclComm_t comm, const NcclCall& call, cudaStream_t stream) {
   const int64_t number = comm->num_calls++;
   LibraryWork work{.name = call.name};
@@ -135,6 +148,7 @@ ncclResult_t StateOfNccl(ncclComm_t comm) {
 
 ncclResult_t EnqueueNccl(ncclComm_t comm, const NcclCall& call, cudaStream_t stream) {
   if (comm->connecting || comm->device != LibraryDevice()) return ncclInvalidUsage;
+  if (OverlapsItself(call)) return ncclInvalidArgument;
   if (const ncclResult_t state = StateOfNccl(comm); state != ncclSuccess) {
     return state == ncclInProgress ? ncclInvalidUsage : state;
   }

@@ -5,11 +5,13 @@
 
 #include <nccl.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,6 +60,8 @@ struct NcclCall {
   std::string what;  // as NcclMeeting's
   std::vector<Sent> sent = {};
   std::vector<Taken> taken = {};
+  // How far the memory that is sent from lies behind what is written where a call works in place.
+  std::optional<std::ptrdiff_t> in_place = 0;
   std::function<RankResults(const std::vector<RankPart>&)> happen = {};
 };
 

@@ -43,7 +43,7 @@ TEST_F(CudaConvCalls, TakesTensorCoresForFloat32WhereTf32WillDo) {
 TEST_F(CudaConvCalls, FallsBackWhereNoOtherEngineServes) {
   const ConvCase c = {.name = "", .image = {1, 4, 3, 3}, .filter = {4, 1, 2, 2}, .groups = 4};
   Compute({.problem = ProblemOf(c)}, SomeValues<float>(36), SomeValues<float>(16), 16);
-  EXPECT_EQ(plans_.engine(), "cudnn engine 6");
+  EXPECT_EQ(plans_.engine(), "cudnn engine 7");
 }
 
 TEST_F(CudaConvCalls, TransformsNothingWhereSumsAreToBeDirect) {
@@ -52,7 +52,7 @@ TEST_F(CudaConvCalls, TransformsNothingWhereSumsAreToBeDirect) {
     Compute({.algorithms = algorithms, .problem = ProblemOf(c)}, SomeValues<float>(9),
             SomeValues<float>(4), 4);
     EXPECT_EQ(plans_.engine(),
-              algorithms == Algorithms::kFast ? "cudnn engine 5" : "cudnn engine 6");
+              algorithms == Algorithms::kFast ? "cudnn engine 5" : "cudnn engine 7");
   }
 }
 

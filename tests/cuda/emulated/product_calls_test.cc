@@ -34,6 +34,19 @@ TEST_F(CudaProductCalls, AsksTheHeuristicOncePerShape) {
   EXPECT_EQ(machine().calls("cublasLtMatmul"), 4);
 }
 
+TEST_F(CudaProductCalls, AsksAnewForABiasThatIsAlignedToLess) {
+  const DeviceArray<float> x(SomeValues<float>(16));
+  const DeviceArray<float> y(SomeValues<float>(16));
+  const DeviceArray<float> bias(SomeValues<float>(5));
+  const DeviceArray<float> out(16);
+  for (const int first : {0, 1}) {
+    EXPECT_TRUE(Run({.m = 4, .n = 4, .k = 4, .bias = true},
+                    {.x = x.data(), .y = y.data(), .bias = bias.data() + first, .out = out.data()})
+                    .ok());
+  }
+  EXPECT_EQ(machine().calls("cublasLtMatmulAlgoGetHeuristic"), 2);
+}
+
 TEST_F(CudaProductCalls, TellsWhichCallFailed) {
   machine().FailCall("cublasLtMatmulAlgoGetHeuristic", 1, cudaErrorUnknown);
   EXPECT_THAT(std::string(RunSome().message()),

@@ -247,6 +247,41 @@ TEST(CudaRuntime, RunsFunctionsOfTheHostInTheOrderOfTheStream) {
   EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
 }
 
+TEST(CudaRuntime, RefusesCallsOfFunctionsOfTheHost) {
+  const std::unique_ptr<Machine> machine = Start();
+  cudaStream_t stream = NewStream();
+  cudaError_t error = cudaSuccess;
+  ASSERT_EQ(cudaLaunchHostFunc(
+                stream,
+                [](void* data) {
+                  int device = 0;
+                  *static_cast<cudaError_t*>(data) = cudaGetDevice(&device);
+                },
+                &error),
+            cudaSuccess);
+  ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(error, cudaErrorNotPermitted);
+  const auto findings = machine->TakeFindings();
+  ASSERT_EQ(findings.size(), 1);
+  EXPECT_EQ(findings[0].type, cuda_emulation::Finding::Type::kHostFunction);
+  EXPECT_EQ(findings[0].text, "cudaGetDevice is called by a function of cudaLaunchHostFunc");
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+}
+
+TEST(CudaRuntime, RefusesKernelsAndFillsOnStreamsOfAnotherDevice) {
+  const std::unique_ptr<Machine> machine = Start({.devices = 2});
+  const DeviceArray<float> data(std::vector<float>(kCount, 5.0f));
+  cudaStream_t stream = NewStream();
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  EXPECT_FALSE(AddOne(data.data(), data.data(), kCount, stream).ok());
+  EXPECT_EQ(cudaMemsetAsync(data.data(), 0, sizeof(float), stream), cudaErrorInvalidResourceHandle);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  EXPECT_TRUE(AddOne(data.data(), data.data(), kCount, stream).ok());
+  ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(data.Read()[0], 6.0f);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+}
+
 TEST(CudaRuntime, MeasuresSimulatedTime) {
   const std::unique_ptr<Machine> machine = Start();
   cudaEvent_t start = nullptr;
