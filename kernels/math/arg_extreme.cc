@@ -6,14 +6,17 @@
 #include <limits>
 
 #include "kernels/util/arithmetic.h"
+#include "kernels/util/transpose_plane.h"
 
 namespace interp {
 namespace {
 
 constexpr int kX = kArgX;
 constexpr int kOut = kArgOut;
-constexpr int64_t kTile = 128;  // neighbouring lines searched together
-constexpr int64_t kLanes = 32;  // elements of one line compared side by side
+constexpr int64_t kTile = 128;          // neighbouring lines searched together
+constexpr int64_t kLanes = 32;          // elements of one line compared side by side
+constexpr int64_t kShort = 2 * kLanes;  // shorter lines are searched side by side
+constexpr int64_t kShortTile = 64;      // so many of them
 
 absl::Status InferArg(InferContext& ctx) {
   const ArgAttrs& attrs = ctx.attrs<ArgAttrs>();
@@ -91,15 +94,35 @@ I SearchLine(const T* x, int64_t length) {
   return best;
 }
 
+// The same for n lines of fewer than kShort elements, one after the other in memory.
 template <typename T, typename I, typename Better>
-absl::Status Search(KernelContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(const int axis, ArgAxis(ctx));
-  const T* x = ctx.input(kX).data<T>();
-  I* out = ctx.output(kOut).mutable_data<I>();
-  const Lines lines = ArgLines(ctx.attrs<ArgAttrs>(), ctx.input(kX).shape, axis);
+void SearchShortLines(const T* x, int64_t length, int64_t n, I* out) {
+  T tile[kShort * kShortTile];
+  TransposeMatrix(x, length, tile, kShortTile, n, length);
+  SearchTile<T, I, Better>(tile, length, kShortTile, n, out);
+}
+
+template <typename T, typename I, typename Better>
+void SearchAllShortLines(int num_threads, const T* x, const Lines& lines, I* out) {
+  const int64_t tiles = (lines.outer + kShortTile - 1) / kShortTile;
+  const int64_t grain = LineGrain(lines.length * kShortTile);
+  ParallelFor(num_threads, tiles, grain, [=](int64_t begin, int64_t end) {
+    for (int64_t tile = begin; tile < end; ++tile) {
+      const int64_t first = tile * kShortTile;
+      SearchShortLines<T, I, Better>(x + first * lines.length, lines.length,
+                                     std::min(kShortTile, lines.outer - first), out + first);
+    }
+  });
+}
+
+template <typename T, typename I, typename Better>
+void SearchLines(int num_threads, const T* x, const Lines& lines, I* out) {
+  if (lines.inner == 1 && lines.length < kShort) {
+    return SearchAllShortLines<T, I, Better>(num_threads, x, lines, out);
+  }
   const int64_t tiles = (lines.inner + kTile - 1) / kTile;
   const int64_t grain = LineGrain(lines.length * std::min(lines.inner, kTile));
-  ParallelFor(ctx.num_threads(), lines.outer * tiles, grain, [=](int64_t begin, int64_t end) {
+  ParallelFor(num_threads, lines.outer * tiles, grain, [=](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t first = task % tiles * kTile;
       const int64_t line = task / tiles * lines.inner + first;
@@ -111,6 +134,15 @@ absl::Status Search(KernelContext& ctx) {
                                std::min(kTile, lines.inner - first), out + line);
     }
   });
+}
+
+template <typename T, typename I, typename Better>
+absl::Status Search(KernelContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(const int axis, ArgAxis(ctx));
+  const Tensor& x = ctx.input(kX);
+  SearchLines<T, I, Better>(ctx.num_threads(), x.data<T>(),
+                            ArgLines(ctx.attrs<ArgAttrs>(), x.shape, axis),
+                            ctx.output(kOut).mutable_data<I>());
   return absl::OkStatus();
 }
 

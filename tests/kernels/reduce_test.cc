@@ -152,6 +152,45 @@ TEST(ReduceTest, ResultsDoNotDependOnTheNumberOfThreads) {
   EXPECT_EQ(sums[0], sums[2]);
 }
 
+// Lines of `length` elements with ties and, in one of five, NaN; one line is NaN alone.
+Tensor LinesWithNan(int64_t lines, int64_t length) {
+  Tensor x = Digits({lines, length});
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    if (i % 5 == 0 || i / length == 1) x.mutable_data<float>()[i] = NAN;
+  }
+  return x;
+}
+
+// The first largest element; NaN only where there is nothing else.
+int64_t FirstLargest(const float* line, int64_t length) {
+  int64_t best = 0;
+  for (int64_t i = 1; i < length; ++i) {
+    if (line[i] > line[best] || (std::isnan(line[best]) && !std::isnan(line[i]))) best = i;
+  }
+  return best;
+}
+
+TEST(ArgMaxTest, FindsTheFirstLargestInLinesOfAnyLength) {
+  for (const int64_t length : {1, 2, 3, 4, 21, 63, 64, 100}) {
+    const std::string shape = "[67," + std::to_string(length) + "]";
+    const absl::StatusOr<Program> program =
+        ParseProgram("block 0\n  var x float32" + shape +
+                     "\n  var y int64[67]\n  arg_max(X=x) -> (Out=y) {axis=-1}\n");
+    ASSERT_TRUE(program.ok()) << program.status();
+    const Tensor x = LinesWithNan(67, length);
+    for (const int num_threads : {1, 3}) {
+      const auto results = testing::RunKernel(*program, program->blocks[0].ops[0], {{"x", x}},
+                                              {.num_threads = num_threads});
+      ASSERT_TRUE(results.ok()) << results.status();
+      for (int64_t line = 0; line < 67; ++line) {
+        EXPECT_EQ((*results)[0].second.data<int64_t>()[line],
+                  FirstLargest(x.data<float>() + line * length, length))
+            << "line " << line << " of " << length;
+      }
+    }
+  }
+}
+
 TEST(ReducedDimsTest, NormalisesAxes) {
   EXPECT_EQ(ReducedDims({-1, 0}, 3)->to_ulong(), 0b101u);
   EXPECT_TRUE(ReducedDims({}, 3)->all());
