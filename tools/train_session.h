@@ -10,6 +10,7 @@
 #include "core/status.h"
 #include "interpreter/train/batch_loader.h"
 #include "interpreter/train/checkpoint.h"
+#include "interpreter/train/evaluation.h"
 #include "interpreter/train/trainer.h"
 #include "tools/core_flags.h"
 #include "tools/exit_code.h"

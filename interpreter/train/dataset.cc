@@ -13,7 +13,7 @@ namespace {
 
 // Calls visit(T()) with the element type.
 template <typename Visit>
-absl::Status WithNumber(DType dtype, const Visit& visit) {
+absl::Status VisitData(DType dtype, const Visit& visit) {
   switch (dtype) {
     case DType::kBool:
       return visit(bool());
@@ -79,8 +79,8 @@ absl::StatusOr<Tensor> ConvertTo(const Tensor& from, DType dtype) {
   to.shape = from.shape;
   to.dtype = dtype;
   INTERP_RETURN_IF_ERROR(to.Allocate(SystemAllocator()));
-  INTERP_RETURN_IF_ERROR(WithNumber(from.dtype, [&](auto in) {
-    return WithNumber(
+  INTERP_RETURN_IF_ERROR(VisitData(from.dtype, [&](auto in) {
+    return VisitData(
         dtype, [&](auto out) { return ConvertElements<decltype(in), decltype(out)>(from, to); });
   }));
   return to;

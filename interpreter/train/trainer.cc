@@ -9,7 +9,6 @@
 #include "core/op_role.h"
 #include "core/storage/aligned_memory.h"
 #include "interpreter/compile/random_ops.h"
-#include "interpreter/train/batch_loader.h"
 #include "interpreter/train/data_parallel.h"
 #include "interpreter/train/micro_batches.h"
 #include "interpreter/train/replicas.h"
@@ -29,24 +28,6 @@ namespace {
 
 // No clone of a core gets so far.
 constexpr uint64_t kStartupStream = std::numeric_limits<uint64_t>::max();
-
-// Adds the elements of `from`, times `weight`, to `sum`.
-absl::Status AddWeighted(const Tensor& from, double weight, std::vector<double>& sum) {
-  if (static_cast<int64_t>(sum.size()) != from.numel()) {
-    return InvalidArgument("a fetch has ", from.numel(), " elements, but had ", sum.size(),
-                           " in the batches before");
-  }
-  for (size_t i = 0; i < sum.size(); ++i) {
-    if (from.dtype == DType::kFloat32) {
-      sum[i] += weight * static_cast<double>(from.data<float>()[i]);
-    } else if (from.dtype == DType::kFloat64) {
-      sum[i] += weight * from.data<double>()[i];
-    } else {
-      return InvalidArgument("a fetch is ", DescribeType(from), ", expected floats");
-    }
-  }
-  return absl::OkStatus();
-}
 
 const OpRegistry& OpsOf(const TrainerOptions& options) {
   return options.core.ops == nullptr ? OpRegistry::Global() : *options.core.ops;
@@ -345,56 +326,6 @@ const std::vector<std::shared_ptr<Device>>& Trainer::devices() const {
 }
 size_t Trainer::peak_bytes() const {
   return replicas_ != nullptr ? replicas_->peak_bytes() : core_->memory().peak_bytes;
-}
-
-namespace {
-
-absl::StatusOr<EvaluationResult> EvaluateAll(InterpreterCore& core, BatchLoader& loader,
-                                             DataPosition end, const EvaluationLimits& limits) {
-  EvaluationResult result;
-  std::vector<Tensor>& means = result.means;
-  std::vector<std::vector<double>> sums;
-  double num_samples = 0;
-  for (DataPosition next; next < end;) {
-    if (limits.stop.stop_requested()) return absl::CancelledError("the evaluation was cancelled");
-    INTERP_ASSIGN_OR_RETURN(const Batch batch, loader.Next());
-    next = batch.next;
-    result.num_skipped += batch.num_skipped;
-    if (batch.num_samples == 0) continue;
-    INTERP_ASSIGN_OR_RETURN(means, core.Run(batch.feeds, {.timeout = limits.timeout}));
-    if (sums.empty()) {
-      for (const Tensor& fetched : means) sums.emplace_back(fetched.numel(), 0.0);
-    }
-    const auto weight = static_cast<double>(batch.num_samples);
-    num_samples += weight;
-    for (size_t f = 0; f < means.size(); ++f) {
-      const absl::Status added = AddWeighted(means[f], weight, sums[f]);
-      if (!added.ok()) return Annotate(added, absl::StrCat("'", core.plan().fetches[f], "'"));
-    }
-  }
-  for (size_t f = 0; f < means.size(); ++f) {
-    for (double& sum : sums[f]) sum /= num_samples;
-    const Shape shape = means[f].shape;
-    means[f] = Tensor::Of<double>(shape, sums[f]);
-  }
-  return result;
-}
-
-}  // namespace
-
-absl::StatusOr<EvaluationResult> Evaluate(InterpreterCore& core,
-                                          const std::shared_ptr<SampleSource>& source,
-                                          int64_t batch_size, const EvaluationLimits& limits) {
-  const BatchOptions options{.batch_size = batch_size, .shuffle = false};
-  const DataPosition end = {.epoch = 1, .batch = 0};
-  BatchLoader loader(source, options, {}, {.position = end});
-  absl::StatusOr<EvaluationResult> result;
-  {
-    const std::stop_callback on_stop(limits.stop, [&core] { core.Cancel(); });
-    result = EvaluateAll(core, loader, end, limits);
-  }
-  core.ForgetCancel();  // a stop may have come too late for a run
-  return result;
 }
 
 }  // namespace interp

@@ -11,7 +11,6 @@
 #include <chrono>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -20,7 +19,6 @@
 #include "core/scope.h"
 #include "core/status.h"
 #include "interpreter/interpreter_core.h"
-#include "interpreter/train/sample_source.h"
 #include "passes/data_parallel.h"
 #include "passes/loss_scaling.h"
 #include "passes/micro_batches.h"
@@ -139,22 +137,5 @@ class Trainer {
   CoreOptions options_;
   int64_t num_steps_ = 0;
 };
-
-struct EvaluationResult {
-  std::vector<Tensor> means;  // of the fetches
-  int64_t num_skipped = 0;    // samples that are damaged and left out
-};
-
-struct EvaluationLimits {
-  std::optional<std::chrono::nanoseconds> timeout = std::nullopt;  // of the run of a batch
-  std::stop_token stop = {};  // a request ends the run in progress, too
-};
-
-// The mean of each fetch, element by element, over one epoch of `source` in order; batches count
-// by their samples. All fetches are to have the same shape in all batches and be floats. Errors:
-// those of InterpreterCore::Run; Cancelled where `limits.stop` is requested.
-absl::StatusOr<EvaluationResult> Evaluate(InterpreterCore& core,
-                                          const std::shared_ptr<SampleSource>& source,
-                                          int64_t batch_size, const EvaluationLimits& limits = {});
 
 }  // namespace interp

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <thread>
 
@@ -370,10 +371,37 @@ TEST(Train, EndsAfterAStepWhenInterruptedAndGoesOn) {
   EXPECT_EQ(Read(regression / "whole.npz"), Read(regression / "interrupted.npz"));
 }
 
-// The mean of a fetch whose last batch has fewer elements is an error. It comes at step 5, where no
-// checkpoint is due.
+// The last of 13 batches has 4 samples of 8: what has a value per sample is the mean of them all.
+TEST(Train, EvaluatesValuesOfSamplesWhenTheLastBatchIsNotFull) {
+  const Regression regression;
+  for (const std::string& program : {regression.main(), regression.eval()}) {
+    std::ofstream(program, std::ios::app)
+        << "  greater_than(X=p, Y=y) -> (Out=above)\n"
+           "  cast(X=above) -> (Out=count) {in_dtype=0, out_dtype=3}\n"
+           "  cast(X=above) -> (Out=share) {in_dtype=0, out_dtype=5}\n";
+  }
+  const CommandResult result =
+      regression.Train({"--steps", "3", "--json", "--eval", regression.eval(), "--eval-data",
+                        regression.data(), "--fetch", "s,above,count,share"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto evaluation = nlohmann::json::parse(result.out)["evaluation"];
+  std::map<std::string, double> means;
+  for (const auto& mean : evaluation) {
+    EXPECT_EQ(mean["shape"], nlohmann::json::array()) << mean["name"];
+    means[mean["name"]] = mean["mean"];
+  }
+  EXPECT_NEAR(means.at("s"), means.at("loss"), 1e-6);
+  EXPECT_GT(means.at("share"), 0);
+  EXPECT_EQ(means.at("above"), means.at("share"));
+  EXPECT_EQ(means.at("count"), means.at("share"));
+}
+
+// The evaluation comes at step 5, where no checkpoint is due.
 TEST(Train, AnEvaluationThatFailsLosesNoSteps) {
   const Regression regression;
+  std::ofstream(regression.eval(), std::ios::app)
+      << "  fill_constant() -> (Out=no) {dtype=0, shape=longs:[1], value=0.0}\n"
+         "  assert(Cond=no) -> ()\n";
   const auto train = [&](const std::string& name, std::vector<std::string> more) {
     const std::vector<std::string> all = {"train",
                                           regression.main(),
@@ -382,7 +410,7 @@ TEST(Train, AnEvaluationThatFailsLosesNoSteps) {
                                           "--data",
                                           regression.data(),
                                           "--fetch",
-                                          "s",
+                                          "loss",
                                           "--batch-size",
                                           "8",
                                           "--steps",
