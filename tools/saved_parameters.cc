@@ -41,9 +41,7 @@ absl::Status SaveParameters(const ParametersToSave& parameters, Scope& scope) {
                        " persistable tensors; load them first (--params), or save to .npz"));
     }
     Tensor tensor = variable->tensor;
-    if (!tensor.place().on_host()) {
-      INTERP_ASSIGN_OR_RETURN(tensor, CopyToHost(tensor, SystemAllocator()));
-    }
+    INTERP_RETURN_IF_ERROR(MoveToHost(tensor));
     values.emplace_back(name, std::move(tensor));
   }
   return combined ? WriteCombinedParams(parameters.path, values)

@@ -79,4 +79,10 @@ absl::StatusOr<Tensor> CopyToHost(const Tensor& tensor, Allocator& allocator) {
   return CopyFromDevice(tensor, *stream, allocator);
 }
 
+absl::Status MoveToHost(Tensor& tensor) {
+  if (!tensor.has_memory() || tensor.place().on_host()) return absl::OkStatus();
+  INTERP_ASSIGN_OR_RETURN(tensor, CopyToHost(tensor, SystemAllocator()));
+  return absl::OkStatus();
+}
+
 }  // namespace interp

@@ -37,4 +37,8 @@ class DeviceHeap {
 // FailedPrecondition for any other device memory. Waits for the whole device first.
 absl::StatusOr<Tensor> CopyToHost(const Tensor& tensor, Allocator& allocator);
 
+// Puts such a copy, of the SystemAllocator, in the tensor's place. Does nothing to a tensor that is
+// on the host or has no memory.
+absl::Status MoveToHost(Tensor& tensor);
+
 }  // namespace interp

@@ -159,9 +159,7 @@ absl::Status Parameters::MoveHome(const std::vector<Home>& homes, DeviceSet* dev
   for (const Home& home : homes) {
     if (IsHome(home)) continue;
     Tensor& tensor = home.variable->tensor;
-    if (!tensor.place().on_host()) {
-      INTERP_ASSIGN_OR_RETURN(tensor, CopyToHost(tensor, SystemAllocator()));
-    }
+    INTERP_RETURN_IF_ERROR(MoveToHost(tensor));
     if (!home.place.on_host()) {
       INTERP_ASSIGN_OR_RETURN(tensor, devices->heap(home.place).Upload(tensor));
     } else if (!IsHome(home)) {

@@ -75,9 +75,7 @@ absl::StatusOr<std::vector<NamedTensor>> ValuesOf(Trainer& trainer) {
     const Variable* variable = trainer.scope()->root().FindLocal(name);
     if (variable == nullptr || !variable->tensor.has_memory()) continue;
     Tensor tensor = variable->tensor;
-    if (!tensor.place().on_host()) {
-      INTERP_ASSIGN_OR_RETURN(tensor, CopyToHost(tensor, SystemAllocator()));
-    }
+    INTERP_RETURN_IF_ERROR(MoveToHost(tensor));
     values.emplace_back(name, std::move(tensor));
   }
   return values;

@@ -101,9 +101,7 @@ absl::Status DataParallel::BroadcastTensors(const std::vector<ParamDecl>& params
 
 absl::Status DataParallel::BroadcastTensor(Tensor& tensor) {
   // As a startup program leaves it, perhaps on a device.
-  if (tensor.has_memory() && !tensor.place().on_host()) {
-    INTERP_ASSIGN_OR_RETURN(tensor, CopyToHost(tensor, SystemAllocator()));
-  }
+  INTERP_RETURN_IF_ERROR(MoveToHost(tensor));
   TensorHeader header = HeaderOf(tensor);
   INTERP_RETURN_IF_ERROR(BroadcastBytes(*ring_, &header, sizeof(header)));
   if (header.dtype < 0) return absl::OkStatus();

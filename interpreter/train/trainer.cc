@@ -221,9 +221,7 @@ absl::Status Trainer::RoundToDeclared(const Program& startup) {
     if (variable == nullptr || !variable->tensor.has_memory()) continue;
     Tensor& tensor = variable->tensor;
     if (!Rounds(tensor.dtype, declared.dtype)) continue;
-    if (!tensor.place().on_host()) {
-      INTERP_ASSIGN_OR_RETURN(tensor, CopyToHost(tensor, SystemAllocator()));
-    }
+    INTERP_RETURN_IF_ERROR(MoveToHost(tensor));
     absl::StatusOr<Tensor> rounded = Converted(tensor, declared.dtype);
     if (!rounded.ok()) return Annotate(rounded.status(), absl::StrCat("'", declared.name, "'"));
     tensor = *std::move(rounded);

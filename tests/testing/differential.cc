@@ -32,9 +32,7 @@ absl::Status CompareRun(const std::vector<Tensor>& fetched, const std::vector<Te
 absl::Status CompareParams(Scope& scope, const DifferentialCase& test, const Expected& expected) {
   for (size_t i = 0; i < test.params.size(); ++i) {
     Tensor param = scope.Find(test.params[i])->tensor;
-    if (!param.place().on_host()) {
-      INTERP_ASSIGN_OR_RETURN(param, CopyToHost(param, SystemAllocator()));
-    }
+    INTERP_RETURN_IF_ERROR(MoveToHost(param));
     if (!SameBits(param, expected.params[i])) return Differs(test.params[i]);
   }
   return absl::OkStatus();
