@@ -15,6 +15,8 @@
 //
 // Errors: after a failed Run the core can run again, and nothing of the run is left but what its
 // instructions had written to persistable variables by then.
+//
+// Long because it is all that a user of the core needs.
 #pragma once
 
 #include <chrono>

@@ -6,6 +6,8 @@
 //
 // The model is CUDA's (streams and events of the CUDA C++ Programming Guide, section 3.2.8), so
 // that whatever a plan does for one device it does for all.
+//
+// Long because it is all that a kind of device has to bring.
 #pragma once
 
 #include <atomic>

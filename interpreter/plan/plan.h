@@ -18,6 +18,8 @@
 //   PlaceEvents          what to record and to wait for where device work crosses streams
 // A plan holds no tensor and no pointer into the program; it is immutable once built and shared by
 // all clones of a core.
+//
+// Long because all that a plan is, is read in one place.
 #pragma once
 
 #include <cstdint>

@@ -14,6 +14,8 @@
 // The sums are taken by RunReduce as the products are made, without a tensor in between, unless
 // both operands are broadcast, or the partial derivative takes both: those are many, and code for
 // the sums of each would be large.
+//
+// Long because which loop a gradient takes is chosen from all of them at once.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // What the parts of Winograd's method share: the points, the transforms along an axis, and how
 // images are cut into tiles. See conv_winograd.h.
+// Long because the transforms and their adjoints are read side by side.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // The inner loops of GemmPacked, see gemm.h: tiles of C whose sums stay in registers.
+// Long because each width of vectors and each kind of tile has its loop.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // TransposePlane: transposes a matrix in memory, in register blocks inside cache blocks.
+// Long because each shape of a plane has its own loop.
 #pragma once
 
 #include <algorithm>

@@ -12,6 +12,8 @@
 //   void PushAll(const std::vector<Operator>&);
 //   void WaitForVar(Variable);
 //   void WaitForAll();
+//
+// Long because all engines are driven by the same patterns.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
 // One op by its row for the host and by that for GPUs, on the same inputs.
+// Long because both ways to run an op share its tensors.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // MachineState: what the runtime calls work on; see emulation.h.
+// Long because all calls of the runtime work on one state.
 #pragma once
 
 #include <array>
