@@ -29,9 +29,6 @@ struct ImageView {
   int64_t pixels() const;
   int64_t numel() const { return dims[0] * dims[1] * pixels(); }
   absl::Span<const int64_t> dims_span() const { return {dims.data(), static_cast<size_t>(rank)}; }
-  absl::Span<const int64_t> strides_span() const {
-    return {strides.data(), static_cast<size_t>(rank)};
-  }
 };
 
 // The view of a tensor of rank 2 or more. `channels_last_dims`: its last dim is C, as the attribute

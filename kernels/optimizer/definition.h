@@ -18,7 +18,6 @@ namespace interp::optimizer {
 inline constexpr int kParam = 0;
 inline constexpr int kGrad = 1;
 inline constexpr int kLearningRate = 2;
-inline constexpr int kFirstState = 3;
 inline constexpr int kParamOut = 0;
 inline constexpr int kFirstStateOut = 1;
 
