@@ -3,9 +3,12 @@
 #include <initializer_list>
 #include <optional>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "core/json_writer.h"
 #include "tools/commands.h"
 #include "tools/device_info.h"
@@ -91,17 +94,26 @@ std::string ShapedText(const ShapedRun& run) {
   return text;
 }
 
+// As shells read it back: names in files may hold anything.
+std::string ShellWord(absl::string_view text) {
+  const bool plain = absl::c_all_of(
+      text, [](char c) { return absl::ascii_isalnum(c) || absl::StrContains("_./:=@%+,-", c); });
+  if (plain && !text.empty()) return std::string(text);
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+}
+
 // A command line for a program that wants feeds.
 std::string ExampleText(const ProgramInfo& info) {
   if (info.inputs.empty()) return "";
-  std::string text = absl::StrCat("try    interp run ", info.path);
+  std::string text = absl::StrCat("try    interp run ", ShellWord(info.path));
   for (const VarInfo& input : info.inputs) {
     std::vector<int64_t> dims;
     if (input.var != nullptr) dims = input.var->dims;
     for (size_t i = 0; i < dims.size(); ++i) {
       if (dims[i] < 0) dims[i] = i < 2 ? 1 : 224;
     }
-    absl::StrAppend(&text, " --feed ", input.name, "=random:", absl::StrJoin(dims, "x"));
+    absl::StrAppend(&text, " --feed ",
+                    ShellWord(absl::StrCat(input.name, "=random:", absl::StrJoin(dims, "x"))));
   }
   return text + "\n";
 }

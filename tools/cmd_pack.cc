@@ -1,10 +1,12 @@
 // interp pack: pictures into record files.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
@@ -54,8 +56,37 @@ absl::Status CheckFlags(const PackFlags& flags, const CLI::App& command) {
                      "where no picture becomes a JPEG; --encoding jpg does that");
 }
 
+// No result takes the place of what is read. Files are compared by what they are and not by name,
+// as lists are long.
+absl::Status CheckKept(const std::vector<std::string>& outputs, const PackFlags& flags,
+                       const PictureList& list) {
+  using Identity = std::pair<dev_t, ino_t>;
+  const auto identity = [](const std::string& path) -> std::optional<Identity> {
+    struct stat file {};
+    if (stat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return std::nullopt;
+    return Identity(file.st_dev, file.st_ino);
+  };
+  std::map<Identity, std::string> replaced;
+  for (const std::string& path : outputs) {
+    if (const auto there = identity(path)) replaced.emplace(*there, path);
+  }
+  if (replaced.empty()) return absl::OkStatus();
+  const auto check = [&](const std::string& read) -> absl::Status {
+    const auto there = identity(read);
+    const auto found = there.has_value() ? replaced.find(*there) : replaced.end();
+    if (found == replaced.end()) return absl::OkStatus();
+    return InvalidArgument("'", found->second, "' is to be written, and '", read,
+                           "', which is read, is the same file");
+  };
+  INTERP_RETURN_IF_ERROR(check(flags.source));
+  for (const ListedPicture& picture : list.pictures) {
+    INTERP_RETURN_IF_ERROR(check(std::filesystem::path(flags.options.root) / picture.path));
+  }
+  return absl::OkStatus();
+}
+
 // What cannot be written is told before the work.
-absl::Status CheckOutputs(const PackFlags& flags) {
+absl::Status CheckOutputs(const PackFlags& flags, const PictureList& list) {
   std::vector<std::string> outputs = PartPaths(flags.output, flags.options.parts);
   for (size_t i = 0, n = outputs.size(); i < n; ++i) outputs.push_back(IndexPathOf(outputs[i]));
   for (const std::string& path : {flags.list, flags.labels}) {
@@ -71,7 +102,7 @@ absl::Status CheckOutputs(const PackFlags& flags) {
     }
     INTERP_RETURN_IF_ERROR(CheckWritable(path));
   }
-  return absl::OkStatus();
+  return CheckKept(outputs, flags, list);
 }
 
 absl::Status CheckNames(const PackFlags& flags, const PictureList& list) {
@@ -177,7 +208,7 @@ ExitCode Pack(PackFlags& flags, const CLI::App& command) {
   if (!list.ok()) return Fail(ExitCode::kUsage, list.status());
   const absl::Status named = CheckNames(flags, *list);
   if (!named.ok()) return Fail(ExitCode::kUsage, named);
-  const absl::Status writable = CheckOutputs(flags);
+  const absl::Status writable = CheckOutputs(flags, *list);
   if (absl::IsInvalidArgument(writable)) return Fail(ExitCode::kUsage, writable);
   if (!writable.ok()) return Fail(ExitCode::kRunFailed, writable);
   std::atomic<bool> stop{false};
@@ -193,7 +224,7 @@ ExitCode Pack(PackFlags& flags, const CLI::App& command) {
   }
   if (!report.ok()) return Fail(CodeOf(report.status()), report.status());
   for (const std::string& problem : report->skipped) {
-    std::fprintf(stderr, "warning: %s\n", problem.c_str());
+    Warn("warning: ", problem);
   }
   return Show(ToText(*report, Selected(*list, report->packed)));
 }

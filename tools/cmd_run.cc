@@ -2,7 +2,6 @@
 // Long because runs have many flags, each with a few lines of its own.
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <optional>
 
@@ -314,14 +313,13 @@ absl::Status CheckEffects(const RunCommandFlags& flags, const CLI::App& command,
 // Once for all, whatever the number of ops.
 void WarnOfFallbacks(const Plan& plan, bool graphs) {
   if (!plan.fallbacks.empty()) {
-    std::fprintf(stderr, "warning: no kernel for the device, run on the host: %s\n",
-                 absl::StrJoin(plan.fallbacks, " ").c_str());
+    Warn("warning: ", absl::StrCat("no kernel for the device, run on the host: ",
+                                   absl::StrJoin(plan.fallbacks, " ")));
   }
   const std::vector<std::string> in_no_graph =
       graphs ? TypesInNoGraph(plan) : std::vector<std::string>();
   if (!in_no_graph.empty()) {
-    std::fprintf(stderr, "warning: in no CUDA graph: %s\n",
-                 absl::StrJoin(in_no_graph, ", ").c_str());
+    Warn("warning: ", absl::StrCat("in no CUDA graph: ", absl::StrJoin(in_no_graph, ", ")));
   }
 }
 
@@ -371,7 +369,7 @@ absl::StatusOr<Prepared> Prepare(const RunCommandFlags& flags, const CLI::App& c
   INTERP_ASSIGN_OR_RETURN(run.model, LoadModel(flags.model));
   run.times.load_ms = MsSince(start);
   if (!run.model.note.empty()) {
-    std::fprintf(stderr, "note: %s: %s\n", run.model.path.c_str(), run.model.note.c_str());
+    Warn("note: ", absl::StrCat(run.model.path, ": ", run.model.note));
   }
   blame = ExitCode::kUsage;
   INTERP_RETURN_IF_ERROR(CheckModelFlags(flags.model, run.model));

@@ -1,6 +1,5 @@
 // interp train: trains a program on data.
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <optional>
 
@@ -95,6 +94,8 @@ absl::Status CheckTrainFlags(const TrainFlags& flags, const CLI::App& command, P
       CheckEffect(command, {"--keep"}, !flags.checkpoint.empty(), "without --checkpoint"));
   INTERP_RETURN_IF_ERROR(
       CheckEffect(command, {"--bucket-size"}, flags.data_parallel, "without --data-parallel"));
+  INTERP_RETURN_IF_ERROR(CheckEffect(command, {"--part-index"}, command.count("--num-parts") > 0,
+                                     "without --num-parts"));
   INTERP_RETURN_IF_ERROR(CheckTrainFiles(flags));
   return CheckRunFlags(command, flags.run, kind);
 }
@@ -114,7 +115,7 @@ ExitCode Train(TrainFlags& flags, const CLI::App& command, Ranks& ranks) {
   absl::StatusOr<TrainSession> session = PrepareTraining(flags, *options, blame);
   if (!session.ok()) return Fail(blame, session.status());
   for (const std::string& warning : session->warnings) {
-    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+    Warn("warning: ", warning);
   }
   ranks.WarnOfHosts(options->plan.place.kind);
   const bool pipeline =

@@ -6,9 +6,11 @@
 #include "absl/algorithm/container.h"
 #include "core/annotate.h"
 #include "core/program_print.h"
+#include "core/terminal_text.h"
 #include "interpreter/load_cuda.h"
 #include "passes/prune.h"
 #include "tools/engine_environment.h"
+#include "tools/exit_code.h"
 #include "tools/flag_effects.h"
 #include "tools/number_flag.h"
 #include "tools/repeated_flag.h"
@@ -20,10 +22,11 @@ namespace {
 constexpr const char* kPlanGroup = "Passes and plan";
 constexpr const char* kRunGroup = "Running";
 constexpr const char* kSimGroup = "Simulated devices";
+constexpr uint64_t kMaxSimMemory = uint64_t{1} << 44;  // as of MakeSimDevice
 
 void PrintProgram(absl::string_view pass, const Program& program) {
-  std::fprintf(stderr, "after pass %.*s:\n%s", static_cast<int>(pass.size()), pass.data(),
-               ToText(program).c_str());
+  const std::string text = absl::StrCat("after pass ", pass, ":\n", TerminalText(ToText(program)));
+  std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 }  // namespace
@@ -142,10 +145,9 @@ void NoteWhatStaysWide(const std::string& path, const PipelineOptions& passes,
                              [dtype](const Var& var) { return var.dtype == dtype; });
         });
     if (narrowed) continue;
-    std::fprintf(stderr,
-                 "note: %s: nothing is computed in %s: no product of the program, but for those "
-                 "of --float32-ops, has a kernel for it\n",
-                 path.c_str(), pass);
+    Warn("note: ", absl::StrCat(path, ": nothing is computed in ", pass,
+                                ": no product of the program, but for those of --float32-ops, "
+                                "has a kernel for it"));
   }
 }
 
@@ -229,6 +231,10 @@ absl::StatusOr<SimOptions> MakeSimOptions(const RunFlags& run) {
   SimOptions options{.seed = run.seed};
   INTERP_ASSIGN_OR_RETURN(const uint64_t memory,
                           Annotate(ParseBytes(flags.memory), "--sim-memory"));
+  if (memory < kBufferAlignment || memory > kMaxSimMemory) {
+    return InvalidArgument("--sim-memory: '", flags.memory, "' is not between ", kBufferAlignment,
+                           " bytes and 16T");
+  }
   if (!flags.delay.empty()) {
     INTERP_ASSIGN_OR_RETURN(const std::chrono::nanoseconds delay,
                             Annotate(ParseDuration(flags.delay), "--sim-delay"));

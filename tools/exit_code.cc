@@ -1,12 +1,15 @@
 #include "tools/exit_code.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_format.h"
+#include "absl/strings/str_cat.h"
 #include "core/errno_status.h"
+#include "core/terminal_text.h"
 
 namespace interp {
 
@@ -34,23 +37,19 @@ absl::string_view ExitCodeHelp() {
 }
 
 ExitCode Fail(ExitCode code, const absl::Status& status) {
-  // In one piece: ranks share standard error.
-  std::string message = ErrorPrefix();
-  for (const char c : status.message()) {
-    // Names in files may hold anything, which is not for a terminal to obey.
-    const bool plain = (c & 0xe0) != 0 && c != 0x7f;
-    if (plain || c == '\n' || c == '\t') {
-      message.push_back(c);
-    } else {
-      absl::StrAppendFormat(&message, "\\x%02x", static_cast<unsigned char>(c));
-    }
-  }
-  message += '\n';
-  std::fwrite(message.data(), 1, message.size(), stderr);
+  Warn("", status.message());
   return code;
 }
 
+void Warn(absl::string_view kind, absl::string_view text) {
+  // In one piece: ranks share standard error.
+  const std::string line = absl::StrCat(ErrorPrefix(), kind, TerminalLine(text), "\n");
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
 ExitCode Show(absl::string_view text, ExitCode code) {
+  std::string plain;
+  if (isatty(STDOUT_FILENO) != 0) text = plain = TerminalText(text);
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (written && std::fflush(stdout) == 0) return code;
   return Fail(ExitCode::kRunFailed, ErrnoStatus(errno, "cannot write to standard output"));

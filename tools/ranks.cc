@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <optional>
 
@@ -12,11 +11,13 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "core/annotate.h"
 #include "core/comm/device_communicator.h"
 #include "core/comm/mpi_transport.h"
+#include "tools/exit_code.h"
 #include "tools/repeated_flag.h"
 #include "tools/sizes.h"
 
@@ -193,8 +194,8 @@ void Ranks::WarnOfHosts(PlaceKind kind) const {
   if (kind != PlaceKind::kCuda || size() == 1) return;
   const absl::Status status = DeviceCommunication(kind);
   if (status.ok()) return;
-  std::fprintf(stderr, "warning: ranks speak by their hosts, not from GPU to GPU: %s\n",
-               std::string(status.message()).c_str());
+  Warn("warning: ",
+       absl::StrCat("ranks speak by their hosts, not from GPU to GPU: ", status.message()));
 }
 
 absl::Status Ranks::CheckOwn(absl::string_view flag, const std::string& path) const {

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_format.h"
+#include "core/terminal_text.h"
 #include "tools/run_report.h"
 #include "tools/sizes.h"
 #include "tools/train_log.h"
@@ -133,7 +134,7 @@ void TrainProgress::Show(int64_t step, int64_t num_samples, const std::vector<st
       static_cast<int>(kWidth * done / static_cast<double>(std::max<int64_t>(last_ - first_, 1)));
   std::string values;
   for (size_t i = 0; i < fetched.size(); ++i) {
-    absl::StrAppendFormat(&values, " %s %.4g", names[i], ValueOf(fetched[i]));
+    absl::StrAppendFormat(&values, " %s %.4g", TerminalLine(names[i]), ValueOf(fetched[i]));
   }
   std::fprintf(stderr, "\r\033[K%s",
                absl::StrFormat("[%s%s] step %d/%d%s, %.0f samples/s, %s left",
@@ -146,7 +147,7 @@ void TrainProgress::Show(int64_t step, int64_t num_samples, const std::vector<st
 
 void TrainProgress::Say(const std::string& line) {
   if (quiet_) return;
-  std::fprintf(stderr, "%s%s\n", shown_ ? "\r\033[K" : "", line.c_str());
+  std::fprintf(stderr, "%s%s\n", shown_ ? "\r\033[K" : "", TerminalLine(line).c_str());
   shown_ = false;
 }
 

@@ -106,7 +106,8 @@ absl::StatusOr<std::vector<NamedTensor>> ReadOne(const std::string& name, const 
     }
     return ParseCsv(text, max_bytes, integers);
   }
-  return InvalidArgument("is no data: expected .npz, .npy, .csv, an idx file or a folder of .npy");
+  return InvalidArgument(
+      "is no data: expected .npz, .npy, .csv, .rec, .slot, an idx file or a folder of .npy");
 }
 
 // NAME=FILE, or FILE alone. A path may have an equals sign, too.

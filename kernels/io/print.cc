@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "core/op_def.h"
+#include "core/terminal_text.h"
 #include "kernels/util/copy.h"
 #include "kernels/util/infer_like.h"
 #include "kernels/util/tensor_text.h"
@@ -83,7 +84,7 @@ absl::Status Print(KernelContext& ctx) {
     ++times;
   }
   // In one piece: other cores may print at the same time.
-  const std::string text = TensorText(attrs, in);
+  const std::string text = TerminalText(TensorText(attrs, in));
   std::fwrite(text.data(), 1, text.size(), stderr);
   return absl::OkStatus();
 }

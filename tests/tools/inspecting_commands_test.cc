@@ -32,6 +32,17 @@ TEST(InfoCommandTest, TellsWhatTheProgramNeeds) {
   EXPECT_GT(info.at("estimated_peak_bytes"), 0);
 }
 
+TEST(InfoCommandTest, TheExampleIsOneWordAFeedForAShell) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "evil program.txt")
+      << "program version=0\nblock 0\n  var feed feed_minibatch persistable\n"
+         "  var \"a'$(date)\" float32[-1,2]\n  feed(X=feed) -> (Out=\"a'$(date)\") {col=0}\n";
+  const CommandResult result = RunInterp({"info", folder / "evil program.txt"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("try    interp run '" + (folder / "evil program.txt") +
+                                    "' --feed 'a'\\''$(date)=random:1x2'\n"));
+}
+
 TEST(InfoCommandTest, ListsAllUnsupportedOpsAtOnce) {
   const TemporaryFolder folder;
   std::ofstream(folder / "odd.txt") << "program version=0\nblock 0\n  var x float32[2]\n"

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "core/image/encode.h"
 #include "core/io/file.h"
@@ -123,6 +124,16 @@ void WriteFixtures() {
   WritePrograms();
   WriteArrays();
   ASSERT_TRUE(WritePng("small.png", {2, 1, {255, 0, 0, 0, 0, 255}}).ok());
+  fs::create_directories("pictures/a");
+  fs::copy_file("small.png", "pictures/a/small.png");
+  Write("pictures.lst", "0\t0\tsmall.png\n");
+  Write("text.idx", "1 2 3\n");
+  Write("lines.txt",
+        "program version=0\nblock 0\n  var x float32[2]\n  var y float32[2]\n"
+        "  rexlu(X=x) -> (Out=y)\n");
+  ASSERT_EQ(
+      RunInterp({"dump", "lines.txt", "--stage=program", "--format=pb"}, "lines.pb").exit_code, 0);
+  Write("lines.pdmodel", absl::StrReplaceAll(Text("lines.pb"), {{"rexlu", "re\nlu"}}));
   Write("evil.pdparams",
         "\x80\x02"
         "cos\nsystem\nX\x04\x00\x00\x00true\x85R.");

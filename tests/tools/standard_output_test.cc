@@ -1,14 +1,63 @@
 // What cannot be printed is an error, whatever the command.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
 
 #include "tests/testing/command.h"
 
 namespace interp::testing::standard_output_test {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
+
 const std::string kDigits = std::string(INTERP_SOURCE_DIR) + "/tools/digits/";
 const std::string kModel = kDigits + "digits.pdmodel";
+
+// A terminal whose input nobody reads.
+class Terminal {
+ public:
+  Terminal() : keeper_(posix_openpt(O_RDWR | O_NOCTTY)) {
+    EXPECT_EQ(grantpt(keeper_), 0);
+    EXPECT_EQ(unlockpt(keeper_), 0);
+    other_ = open(path(), O_RDWR | O_NOCTTY);  // what was written stays until it is read
+  }
+  ~Terminal() {
+    close(other_);
+    close(keeper_);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+  const char* path() const { return ptsname(keeper_); }
+  std::string Shown() const {
+    std::string text(4096, '\0');
+    text.resize(std::max<ssize_t>(read(keeper_, text.data(), text.size()), 0));
+    return text;
+  }
+
+ private:
+  int keeper_ = -1;
+  int other_ = -1;
+};
+
+TEST(StandardOutputTest, NamesInFilesDoNotReachATerminalAsCommands) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "evil.txt";
+  std::ofstream(path) << "program version=0\nblock 0\n  var x float32[1]\n"
+                         "  \"a\\x1b[2J\"(X=x) -> (Out=x)\n";
+  const Terminal terminal;
+  EXPECT_EQ(RunInterp({"info", path}, terminal.path()).exit_code, 0);
+  const std::string shown = terminal.Shown();
+  EXPECT_THAT(shown, HasSubstr("a\\x1b[2J"));
+  EXPECT_THAT(shown, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(RunInterp({"info", path}).out, HasSubstr("a\x1b[2J"));
+}
 
 class StandardOutputTest : public ::testing::TestWithParam<std::vector<std::string>> {};
 
