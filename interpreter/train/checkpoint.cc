@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -158,6 +159,10 @@ absl::StatusOr<Loaded> ReadAll(const std::string& folder) {
   absl::StatusOr<std::vector<NamedTensor>> values =
       ReadParams(absl::StrCat(folder, kValues), of_any_type);
   if (!values.ok()) return AsLoss(values.status());
+  const std::optional<uint64_t> checksum = loaded.state.checksum;
+  if (checksum.has_value() && *checksum != ChecksumOf(loaded.state, *values)) {
+    return DataLoss(folder, ": damaged: the checksum differs");
+  }
   loaded.values = *std::move(values);
   return loaded;
 }
@@ -261,6 +266,7 @@ absl::Status Checkpoints::Write(Trainer& trainer, DataPosition next, const DataO
                         .names = {}};
   INTERP_ASSIGN_OR_RETURN(const std::vector<NamedTensor> values, ValuesOf(trainer));
   for (const NamedTensor& value : values) state.names.push_back(value.first);
+  state.checksum = ChecksumOf(state, values);
   const std::string unfinished = absl::StrCat(dir_, "/", kUnfinished, getpid());
   const std::string final = absl::StrCat(dir_, "/", kPrefix, state.step);
   std::error_code error;

@@ -1,8 +1,11 @@
 #include "interpreter/train/checkpoint_state.h"
 
+#include <xxhash.h>
+
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
@@ -10,7 +13,9 @@ namespace interp {
 namespace {
 
 constexpr absl::string_view kAnyVersion = "interp checkpoint ";
-constexpr absl::string_view kHeader = "interp checkpoint 2";
+constexpr absl::string_view kHeader = "interp checkpoint 3";
+constexpr absl::string_view kHeaderWithoutChecksum = "interp checkpoint 2";
+constexpr absl::string_view kChecksum = "checksum ";
 constexpr int64_t kMost = int64_t{1} << 62;  // leaves room to count on
 
 // Calls visit(name, field) for each line between the header and the variables.
@@ -47,12 +52,24 @@ bool ReadNumber(absl::string_view text, bool& value) {
   return value || text == "0";
 }
 
+bool ReadChecksum(absl::string_view line, std::optional<uint64_t>& checksum) {
+  constexpr size_t kDigits = 16;
+  uint64_t sum = 0;
+  if (!absl::ConsumePrefix(&line, kChecksum) || line.size() != kDigits ||
+      !absl::SimpleHexAtoi(line, &sum)) {
+    return false;
+  }
+  checksum = sum;
+  return true;
+}
+
 absl::string_view YesOrNo(bool value) { return value ? "yes" : "no"; }
 
 }  // namespace
 
 std::string ToText(const CheckpointState& state) {
-  std::string text = absl::StrCat(kHeader, "\n");
+  std::string text =
+      absl::StrCat(state.checksum.has_value() ? kHeader : kHeaderWithoutChecksum, "\n");
   ForEachField(state, [&](absl::string_view name, auto value) {
     absl::StrAppend(&text, name, " ", value, "\n");
   });
@@ -63,17 +80,37 @@ std::string ToText(const CheckpointState& state) {
   for (const std::string& name : state.names) {
     absl::StrAppend(&text, "variable ", absl::Utf8SafeCHexEscape(name), "\n");
   }
+  if (state.checksum.has_value()) {
+    absl::StrAppendFormat(&text, "%s%016x\n", kChecksum, *state.checksum);
+  }
   return text;
 }
 
+uint64_t ChecksumOf(CheckpointState state, absl::Span<const NamedTensor> values) {
+  state.checksum = 0;
+  std::string text = ToText(state);
+  text.resize(absl::string_view(text).rfind(kChecksum));
+  uint64_t sum = XXH64(text.data(), text.size(), /*seed=*/1);
+  for (const auto& [name, tensor] : values) {
+    sum = XXH64(tensor.raw_data(), tensor.size_bytes(), sum);
+  }
+  return sum;
+}
+
 absl::StatusOr<CheckpointState> ParseCheckpointState(const std::string& text) {
-  const std::vector<absl::string_view> lines = absl::StrSplit(absl::StripSuffix(text, "\n"), '\n');
-  if (lines.size() > 1 && lines[0] != kHeader && absl::StartsWith(lines[0], kAnyVersion)) {
+  std::vector<absl::string_view> lines = absl::StrSplit(absl::StripSuffix(text, "\n"), '\n');
+  const bool summed = lines[0] == kHeader;
+  const bool known = summed || lines[0] == kHeaderWithoutChecksum;
+  if (lines.size() > 1 && !known && absl::StartsWith(lines[0], kAnyVersion)) {
     return Unimplemented("is of another version: found '", lines[0], "', expected '", kHeader, "'");
   }
   CheckpointState state;
   size_t at = 1;
-  bool whole = lines[0] == kHeader && absl::EndsWith(text, "\n");
+  bool whole = known && absl::EndsWith(text, "\n");
+  if (whole && summed) {
+    whole = ReadChecksum(lines.back(), state.checksum);
+    lines.pop_back();
+  }
   ForEachField(state, [&](absl::string_view name, auto& value) {
     absl::string_view line = at < lines.size() ? lines[at] : "";
     ++at;
