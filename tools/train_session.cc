@@ -263,6 +263,12 @@ absl::Status Resume(const TrainFlags& flags, TrainSession& session, ExitCode& bl
   return absl::OkStatus();
 }
 
+// Nothing where `last` is no end.
+std::string UpTo(const char* what, int64_t last) {
+  if (last == std::numeric_limits<int64_t>::max()) return "";
+  return absl::StrCat(", to ", what, " ", last);
+}
+
 // What ranks have to agree on to hold the same state and to take shares of the same batches.
 std::string AgreementOf(const TrainSession& session) {
   const BatchOptions& batches = session.order.batches;
@@ -272,8 +278,8 @@ std::string AgreementOf(const TrainSession& session) {
                             : "",
       ", batches of ", batches.batch_size, batches.drop_last ? " without the last" : "",
       batches.shuffle ? absl::StrCat(", shuffled with seed ", batches.seed) : "", ", blocks of ",
-      batches.shuffle_block, ", a buffer of ", batches.shuffle_buffer, ", to step ",
-      session.last_step, ", epoch ", session.last_epoch, ", ",
+      batches.shuffle_block, ", a buffer of ", batches.shuffle_buffer,
+      UpTo("step", session.last_step), UpTo("epoch", session.last_epoch), ", ",
       session.trainer->persistables().size(), " parameters and states, ",
       session.trainer->core().plan().instructions.size(), " instructions");
 }
