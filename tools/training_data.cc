@@ -90,6 +90,10 @@ absl::StatusOr<std::vector<NamedTensor>> ReadOne(const std::string& name, const 
     return std::vector<NamedTensor>{
         {name.empty() ? fs::path(path).stem().string() : name, std::move(array)}};
   }
+  // Pipes may bring data, but a device has no end.
+  if (fs::is_character_file(path, error)) {
+    return InvalidArgument("'", path, "' is a device, expected a file");
+  }
   INTERP_ASSIGN_OR_RETURN(const std::string text, ReadText(path, max_bytes));
   if (IsIdx(text)) {
     INTERP_ASSIGN_OR_RETURN(Tensor array, ParseIdx(text, max_bytes));
