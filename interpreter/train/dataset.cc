@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "core/element_types.h"
 #include "core/near_names.h"
 
 namespace interp {
@@ -14,26 +15,10 @@ namespace {
 // Calls visit(T()) with the element type.
 template <typename Visit>
 absl::Status VisitData(DType dtype, const Visit& visit) {
-  switch (dtype) {
-    case DType::kBool:
-      return visit(bool());
-    case DType::kUInt8:
-      return visit(uint8_t());
-    case DType::kInt8:
-      return visit(int8_t());
-    case DType::kInt16:
-      return visit(int16_t());
-    case DType::kInt32:
-      return visit(int32_t());
-    case DType::kInt64:
-      return visit(int64_t());
-    case DType::kFloat32:
-      return visit(float());
-    case DType::kFloat64:
-      return visit(double());
-    default:
-      return Unimplemented("data of ", Name(dtype), " are not supported");
-  }
+  absl::Status status = Unimplemented("data of ", Name(dtype), " are not supported");
+  WithOneOf<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, float, double>(
+      dtype, [&]<typename T>() { status = visit(T()); });
+  return status;
 }
 
 template <typename From, typename To>

@@ -1,6 +1,7 @@
 #include "interpreter/train/evaluation.h"
 
 #include <numeric>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/element_types.h"
@@ -10,15 +11,14 @@ namespace interp {
 namespace {
 
 // A fetch over the batches so far.
-struct WeightedSum {
-  Shape shape;
-  std::vector<double> elements;
+struct FetchSum {
+  Shape shape;                   // of the fetch in the first batch
+  bool one_shape = true;         // it had that in all of them
+  std::vector<double> elements;  // weighted by samples, while it has one shape
+  double num_samples = 0;
+  double total = 0;  // of all elements
+  double num_elements = 0;
 };
-
-double MeanOf(const std::vector<double>& elements) {
-  return std::accumulate(elements.begin(), elements.end(), 0.0) /
-         static_cast<double>(elements.size());
-}
 
 absl::StatusOr<std::vector<double>> ElementsOf(const Tensor& fetch) {
   std::vector<double> elements(fetch.numel());
@@ -32,28 +32,33 @@ absl::StatusOr<std::vector<double>> ElementsOf(const Tensor& fetch) {
   return elements;
 }
 
-// Adds the elements of `fetch`, times `weight`, to `sum`. Those of another shape than before have
-// no partners: from then on the sum is that of the means of batches.
-absl::Status AddWeighted(const Tensor& fetch, double weight, WeightedSum& sum) {
-  INTERP_ASSIGN_OR_RETURN(std::vector<double> elements, ElementsOf(fetch));
-  if (fetch.shape != sum.shape) {
-    elements = {MeanOf(elements)};
-    sum.elements = {MeanOf(sum.elements)};
-    sum.shape = Shape{};
-  }
-  for (size_t i = 0; i < elements.size(); ++i) sum.elements[i] += weight * elements[i];
+absl::Status AddFetch(const Tensor& fetch, double num_samples, FetchSum& sum) {
+  INTERP_ASSIGN_OR_RETURN(const std::vector<double> elements, ElementsOf(fetch));
+  sum.total = std::accumulate(elements.begin(), elements.end(), sum.total);
+  sum.num_elements += static_cast<double>(elements.size());
+  sum.num_samples += num_samples;
+  // Elements of another shape have no partners in the batches before.
+  sum.one_shape = sum.one_shape && fetch.shape == sum.shape;
+  if (!sum.one_shape) return absl::OkStatus();
+  for (size_t i = 0; i < elements.size(); ++i) sum.elements[i] += num_samples * elements[i];
   return absl::OkStatus();
 }
 
+Tensor MeanOf(FetchSum sum) {
+  if (!sum.one_shape) return Tensor::Of<double>({}, {sum.total / sum.num_elements});
+  for (double& element : sum.elements) element /= sum.num_samples;
+  return Tensor::Of<double>(sum.shape, sum.elements);
+}
+
 absl::Status AddBatch(const InterpreterCore& core, const std::vector<Tensor>& fetched,
-                      double weight, std::vector<WeightedSum>& sums) {
+                      double num_samples, std::vector<FetchSum>& sums) {
   if (sums.empty()) {
     for (const Tensor& fetch : fetched) {
-      sums.push_back({fetch.shape, std::vector<double>(fetch.numel(), 0.0)});
+      sums.push_back({.shape = fetch.shape, .elements = std::vector<double>(fetch.numel(), 0.0)});
     }
   }
   for (size_t f = 0; f < fetched.size(); ++f) {
-    const absl::Status added = AddWeighted(fetched[f], weight, sums[f]);
+    const absl::Status added = AddFetch(fetched[f], num_samples, sums[f]);
     if (!added.ok()) return Annotate(added, absl::StrCat("'", core.plan().fetches[f], "'"));
   }
   return absl::OkStatus();
@@ -62,8 +67,7 @@ absl::Status AddBatch(const InterpreterCore& core, const std::vector<Tensor>& fe
 absl::StatusOr<EvaluationResult> EvaluateAll(InterpreterCore& core, BatchLoader& loader,
                                              DataPosition end, const EvaluationLimits& limits) {
   EvaluationResult result;
-  std::vector<WeightedSum> sums;
-  double num_samples = 0;
+  std::vector<FetchSum> sums;
   for (DataPosition next; next < end;) {
     if (limits.stop.stop_requested()) return absl::CancelledError("the evaluation was cancelled");
     INTERP_ASSIGN_OR_RETURN(const Batch batch, loader.Next());
@@ -72,14 +76,10 @@ absl::StatusOr<EvaluationResult> EvaluateAll(InterpreterCore& core, BatchLoader&
     if (batch.num_samples == 0) continue;
     INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> fetched,
                             core.Run(batch.feeds, {.timeout = limits.timeout}));
-    const auto weight = static_cast<double>(batch.num_samples);
-    num_samples += weight;
-    INTERP_RETURN_IF_ERROR(AddBatch(core, fetched, weight, sums));
+    const auto num_samples = static_cast<double>(batch.num_samples);
+    INTERP_RETURN_IF_ERROR(AddBatch(core, fetched, num_samples, sums));
   }
-  for (WeightedSum& sum : sums) {
-    for (double& element : sum.elements) element /= num_samples;
-    result.means.push_back(Tensor::Of<double>(sum.shape, sum.elements));
-  }
+  for (FetchSum& sum : sums) result.means.push_back(MeanOf(std::move(sum)));
   return result;
 }
 

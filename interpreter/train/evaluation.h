@@ -29,9 +29,9 @@ struct EvaluationLimits {
 
 // The mean of each fetch over one epoch of `source` in order; batches count by their samples. It is
 // taken element by element where the fetch has one shape in all batches. Else, as for a value per
-// sample when the last batch is not full, it is one number: the mean of all elements.
-// Errors: InvalidArgument for fetches that are no real numbers; those of InterpreterCore::Run;
-// Cancelled where `limits.stop` is requested.
+// sample when the last batch is not full, it is one number: the mean of all elements of all
+// batches, NaN where there are none. Errors: InvalidArgument for fetches that are no real numbers;
+// those of InterpreterCore::Run; Cancelled where `limits.stop` is requested.
 absl::StatusOr<EvaluationResult> Evaluate(InterpreterCore& core,
                                           const std::shared_ptr<SampleSource>& source,
                                           int64_t batch_size, const EvaluationLimits& limits = {});
