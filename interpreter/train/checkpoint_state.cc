@@ -2,10 +2,13 @@
 
 #include <xxhash.h>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
@@ -56,7 +59,7 @@ bool ReadChecksum(absl::string_view line, std::optional<uint64_t>& checksum) {
   constexpr size_t kDigits = 16;
   uint64_t sum = 0;
   if (!absl::ConsumePrefix(&line, kChecksum) || line.size() != kDigits ||
-      !absl::SimpleHexAtoi(line, &sum)) {
+      absl::c_any_of(line, absl::ascii_isupper) || !absl::SimpleHexAtoi(line, &sum)) {
     return false;
   }
   checksum = sum;
@@ -65,11 +68,9 @@ bool ReadChecksum(absl::string_view line, std::optional<uint64_t>& checksum) {
 
 absl::string_view YesOrNo(bool value) { return value ? "yes" : "no"; }
 
-}  // namespace
-
-std::string ToText(const CheckpointState& state) {
-  std::string text =
-      absl::StrCat(state.checksum.has_value() ? kHeader : kHeaderWithoutChecksum, "\n");
+// All but the checksum, under the header of its version.
+std::string TextWithoutChecksum(const CheckpointState& state, absl::string_view header) {
+  std::string text = absl::StrCat(header, "\n");
   ForEachField(state, [&](absl::string_view name, auto value) {
     absl::StrAppend(&text, name, " ", value, "\n");
   });
@@ -80,23 +81,39 @@ std::string ToText(const CheckpointState& state) {
   for (const std::string& name : state.names) {
     absl::StrAppend(&text, "variable ", absl::Utf8SafeCHexEscape(name), "\n");
   }
-  if (state.checksum.has_value()) {
-    absl::StrAppendFormat(&text, "%s%016x\n", kChecksum, *state.checksum);
-  }
   return text;
 }
 
-uint64_t ChecksumOf(CheckpointState state, absl::Span<const NamedTensor> values) {
-  state.checksum = 0;
-  std::string text = ToText(state);
-  text.resize(absl::string_view(text).rfind(kChecksum));
+}  // namespace
+
+std::string ToText(const CheckpointState& state) {
+  if (!state.checksum.has_value()) return TextWithoutChecksum(state, kHeaderWithoutChecksum);
+  std::string text = TextWithoutChecksum(state, kHeader);
+  absl::StrAppendFormat(&text, "%s%016x\n", kChecksum, *state.checksum);
+  return text;
+}
+
+namespace {
+
+// With what the elements do not tell: [1, 3] has those of [3].
+uint64_t AddTensor(const Tensor& tensor, uint64_t sum) {
+  std::string type(Name(tensor.dtype));
+  absl::StrAppend(&type, " ", ToString(tensor.shape));
+  for (const auto& level : tensor.lod) absl::StrAppend(&type, " ", absl::StrJoin(level, ","));
+  sum = XXH64(type.data(), type.size(), sum);
+  return XXH64(tensor.raw_data(), tensor.size_bytes(), sum);
+}
+
+}  // namespace
+
+uint64_t ChecksumOf(const CheckpointState& state, absl::Span<const NamedTensor> values) {
+  const std::string text = TextWithoutChecksum(state, kHeader);
   uint64_t sum = XXH64(text.data(), text.size(), /*seed=*/1);
-  for (const auto& [name, tensor] : values) {
-    sum = XXH64(tensor.raw_data(), tensor.size_bytes(), sum);
-  }
+  for (const auto& [name, tensor] : values) sum = AddTensor(tensor, sum);
   return sum;
 }
 
+// Long because it reads the format from its first line to its last.
 absl::StatusOr<CheckpointState> ParseCheckpointState(const std::string& text) {
   std::vector<absl::string_view> lines = absl::StrSplit(absl::StripSuffix(text, "\n"), '\n');
   const bool summed = lines[0] == kHeader;

@@ -32,7 +32,7 @@ struct CheckpointState {
 
 // XXH64 of the lines before the checksum, seed 1, and of the elements of each value in turn, seed
 // that of what comes before. REQUIRES: host memory.
-uint64_t ChecksumOf(CheckpointState state, absl::Span<const NamedTensor> values);
+uint64_t ChecksumOf(const CheckpointState& state, absl::Span<const NamedTensor> values);
 
 std::string ToText(const CheckpointState& state);
 // Errors: DataLoss for text that is cut off or no state; Unimplemented for one of another version.
