@@ -1,16 +1,34 @@
 #include "core/terminal_text.h"
 
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 
 namespace interp {
 namespace {
 
-bool IsControl(unsigned char c) { return c < 0x20 || c == 0x7f; }
+// Of a character in UTF-8 at the start of `text`; 0 for bytes that are none.
+size_t LengthOfCharacter(absl::string_view text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  const size_t length = first < 0x80   ? 1
+                        : first < 0xc2 ? 0
+                        : first < 0xe0 ? 2
+                        : first < 0xf0 ? 3
+                                       : 4;
+  if (first > 0xf4 || length > text.size()) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
+  }
+  return length;
+}
 
-// U+0080 to U+009F: U+009B begins the same sequences as escape and '['.
-bool IsControlInUtf8(unsigned char c, unsigned char next) {
-  return c == 0xc2 && next >= 0x80 && next <= 0x9f;
+// U+0080 to U+009F, too: U+009B begins the same sequences as escape and '['.
+bool IsControl(absl::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) return first < 0x20 || first == 0x7f;
+  return first == 0xc2 && static_cast<unsigned char>(character[1]) <= 0x9f;
 }
 
 }  // namespace
@@ -18,16 +36,17 @@ bool IsControlInUtf8(unsigned char c, unsigned char next) {
 std::string TerminalText(absl::string_view text) {
   std::string plain;
   plain.reserve(text.size());
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
-    if (IsControlInUtf8(c, next)) {
-      absl::StrAppendFormat(&plain, "\\x%02x\\x%02x", c, next);
-      ++i;
-    } else if (IsControl(c) && c != '\n' && c != '\t') {
-      absl::StrAppendFormat(&plain, "\\x%02x", c);
-    } else {
-      plain.push_back(text[i]);
+  while (!text.empty()) {
+    const size_t length = LengthOfCharacter(text);
+    const absl::string_view character = text.substr(0, std::max<size_t>(1, length));
+    text.remove_prefix(character.size());
+    const bool moves_on = character == "\n" || character == "\t";
+    if (length > 0 && (moves_on || !IsControl(character))) {
+      absl::StrAppend(&plain, character);
+      continue;
+    }
+    for (const char c : character) {
+      absl::StrAppendFormat(&plain, "\\x%02x", static_cast<unsigned char>(c));
     }
   }
   return plain;

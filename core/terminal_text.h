@@ -7,8 +7,8 @@
 
 namespace interp {
 
-// The text with control characters as \x1b, among them those that UTF-8 has for them in two bytes,
-// but with line ends and tabs: names in files may hold anything.
+// The text with control characters as \x1b, among them those that UTF-8 has two bytes for, but with
+// line ends and tabs. So are bytes that are no UTF-8: names in files may hold anything.
 std::string TerminalText(absl::string_view text);
 
 // The same in one line: line ends are \n.

@@ -224,7 +224,7 @@ ExitCode Pack(PackFlags& flags, const CLI::App& command) {
   }
   if (!report.ok()) return Fail(CodeOf(report.status()), report.status());
   for (const std::string& problem : report->skipped) {
-    Warn("warning: ", problem);
+    Warn(problem);
   }
   return Show(ToText(*report, Selected(*list, report->packed)));
 }

@@ -313,13 +313,13 @@ absl::Status CheckEffects(const RunCommandFlags& flags, const CLI::App& command,
 // Once for all, whatever the number of ops.
 void WarnOfFallbacks(const Plan& plan, bool graphs) {
   if (!plan.fallbacks.empty()) {
-    Warn("warning: ", absl::StrCat("no kernel for the device, run on the host: ",
-                                   absl::StrJoin(plan.fallbacks, " ")));
+    Warn(absl::StrCat("no kernel for the device, run on the host: ",
+                      absl::StrJoin(plan.fallbacks, " ")));
   }
   const std::vector<std::string> in_no_graph =
       graphs ? TypesInNoGraph(plan) : std::vector<std::string>();
   if (!in_no_graph.empty()) {
-    Warn("warning: ", absl::StrCat("in no CUDA graph: ", absl::StrJoin(in_no_graph, ", ")));
+    Warn(absl::StrCat("in no CUDA graph: ", absl::StrJoin(in_no_graph, ", ")));
   }
 }
 
@@ -369,7 +369,7 @@ absl::StatusOr<Prepared> Prepare(const RunCommandFlags& flags, const CLI::App& c
   INTERP_ASSIGN_OR_RETURN(run.model, LoadModel(flags.model));
   run.times.load_ms = MsSince(start);
   if (!run.model.note.empty()) {
-    Warn("note: ", absl::StrCat(run.model.path, ": ", run.model.note));
+    Note(absl::StrCat(run.model.path, ": ", run.model.note));
   }
   blame = ExitCode::kUsage;
   INTERP_RETURN_IF_ERROR(CheckModelFlags(flags.model, run.model));

@@ -115,7 +115,7 @@ ExitCode Train(TrainFlags& flags, const CLI::App& command, Ranks& ranks) {
   absl::StatusOr<TrainSession> session = PrepareTraining(flags, *options, blame);
   if (!session.ok()) return Fail(blame, session.status());
   for (const std::string& warning : session->warnings) {
-    Warn("warning: ", warning);
+    Warn(warning);
   }
   ranks.WarnOfHosts(options->plan.place.kind);
   const bool pipeline =

@@ -145,9 +145,9 @@ void NoteWhatStaysWide(const std::string& path, const PipelineOptions& passes,
                              [dtype](const Var& var) { return var.dtype == dtype; });
         });
     if (narrowed) continue;
-    Warn("note: ", absl::StrCat(path, ": nothing is computed in ", pass,
-                                ": no product of the program, but for those of --float32-ops, "
-                                "has a kernel for it"));
+    Note(absl::StrCat(path, ": nothing is computed in ", pass,
+                      ": no product of the program, but for those of --float32-ops, "
+                      "has a kernel for it"));
   }
 }
 

@@ -20,6 +20,12 @@ std::string& ErrorPrefix() {
   return prefix;
 }
 
+// In one piece: ranks share standard error.
+void PrintLine(absl::string_view kind, absl::string_view text) {
+  const std::string line = absl::StrCat(ErrorPrefix(), kind, TerminalLine(text), "\n");
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
 }  // namespace
 
 void SetErrorPrefix(std::string prefix) { ErrorPrefix() = std::move(prefix); }
@@ -37,15 +43,13 @@ absl::string_view ExitCodeHelp() {
 }
 
 ExitCode Fail(ExitCode code, const absl::Status& status) {
-  Warn("", status.message());
+  PrintLine("", status.message());
   return code;
 }
 
-void Warn(absl::string_view kind, absl::string_view text) {
-  // In one piece: ranks share standard error.
-  const std::string line = absl::StrCat(ErrorPrefix(), kind, TerminalLine(text), "\n");
-  std::fwrite(line.data(), 1, line.size(), stderr);
-}
+void Warn(absl::string_view text) { PrintLine("warning: ", text); }
+
+void Note(absl::string_view text) { PrintLine("note: ", text); }
 
 ExitCode Show(absl::string_view text, ExitCode code) {
   std::string plain;

@@ -20,14 +20,16 @@ enum class ExitCode : int {
 // The same as lines of `interp --help`.
 absl::string_view ExitCodeHelp();
 
-// What the messages of Fail start with from now on: which rank this is, where there are several.
+// What the messages of Fail, Warn and Note start with from now on: which rank this is, where there
+// are several.
 void SetErrorPrefix(std::string prefix);
 
 // Prints the message to standard error, in one line, and returns `code`.
 ExitCode Fail(ExitCode code, const absl::Status& status);
 
-// Prints `kind`, as "warning: ", and the text to standard error, in one line.
-void Warn(absl::string_view kind, absl::string_view text);
+// Prints "warning: " or "note: " and the text to standard error, in one line.
+void Warn(absl::string_view text);
+void Note(absl::string_view text);
 
 // Prints the result of a command to standard output and returns `code`, or kRunFailed when not all
 // of it could be written. Commands write to standard output through this alone. Files and pipes get

@@ -194,8 +194,7 @@ void Ranks::WarnOfHosts(PlaceKind kind) const {
   if (kind != PlaceKind::kCuda || size() == 1) return;
   const absl::Status status = DeviceCommunication(kind);
   if (status.ok()) return;
-  Warn("warning: ",
-       absl::StrCat("ranks speak by their hosts, not from GPU to GPU: ", status.message()));
+  Warn(absl::StrCat("ranks speak by their hosts, not from GPU to GPU: ", status.message()));
 }
 
 absl::Status Ranks::CheckOwn(absl::string_view flag, const std::string& path) const {

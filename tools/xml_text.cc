@@ -1,11 +1,13 @@
 #include "tools/xml_text.h"
 
 #include "absl/strings/str_replace.h"
+#include "core/terminal_text.h"
 
 namespace interp {
 
 std::string XmlText(absl::string_view text) {
-  return absl::StrReplaceAll(text,
+  // XML knows no control characters, escaped or not.
+  return absl::StrReplaceAll(TerminalText(text),
                              {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
 }
 

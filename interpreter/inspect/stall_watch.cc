@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "core/steady_clock.h"
+#include "core/terminal_text.h"
 #include "interpreter/plan/instruction_name.h"
 
 namespace interp {
@@ -38,7 +39,7 @@ std::string Section(const char* heading, const std::vector<std::string>& lines, 
   if (lines.empty()) return "";
   std::string text = absl::StrCat(heading, "\n");
   const size_t shown = std::min(lines.size(), static_cast<size_t>(std::max(1, max_lines)));
-  for (size_t i = 0; i < shown; ++i) absl::StrAppend(&text, "  ", lines[i], "\n");
+  for (size_t i = 0; i < shown; ++i) absl::StrAppend(&text, "  ", TerminalLine(lines[i]), "\n");
   if (shown < lines.size()) absl::StrAppend(&text, "  and ", lines.size() - shown, " more\n");
   return text;
 }
