@@ -127,7 +127,7 @@ class BlockBackward {
   absl::Status DifferentiateBlock(const OpDef& def, Op op, size_t index, int32_t inner,
                                   const std::vector<VarId>& outputs) {
     INTERP_ASSIGN_OR_RETURN(const int32_t gradient_block, AddBlock(def, op, index, inner));
-    const std::vector<VarId> kept = branches_.Kept(op, index, outputs);
+    INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> kept, branches_.Kept(op, index, outputs));
     // The gradient of the block gives those that it reads, too.
     std::vector<VarId> reads = ArgumentsOf(op.inputs);
     const auto is_read = [&](VarId id) {
@@ -372,6 +372,8 @@ absl::StatusOr<Named> FindNamedVariables(const BackwardOptions& options, Program
   named.loss = earlier.Now(named.loss);
   for (VarId& id : named.blocked) id = earlier.Now(id);
   for (VarId& id : named.sources) id = earlier.Now(id);
+  std::sort(named.sources.begin(), named.sources.end());
+  named.sources.erase(std::unique(named.sources.begin(), named.sources.end()), named.sources.end());
   return named;
 }
 

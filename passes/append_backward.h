@@ -43,9 +43,9 @@ struct BackwardProgram {
 //     plain names.
 //   - A variable that is written again (a loop's counter) has one gradient for each version, under
 //     one name.
-//   - The gradient of a source that is written again is the sum of those of its versions, at the
-//   end
-//     of the block. An update in place, of an op or a loop, hands on that of its result instead.
+//   - The gradient of a source that is written again is the sum of those of its versions, made at
+//     the end of the block. An update in place, of an op or a loop, hands on that of its result
+//     instead. A loop that overwrites the source with something else drops it.
 //   - A program may have gradients that the loss is made of (earlier_gradients.h).
 //   - `is_sparse` of an op makes the gradients that it gives selected rows.
 //

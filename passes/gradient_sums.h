@@ -55,9 +55,9 @@ class GradientSums {
   // variables by their gradients. `makes_rows` says which of the gradients are selected rows.
   void Append(Op made, const absl::flat_hash_map<VarId, VarId>& wanted,
               absl::FunctionRef<bool(VarId)> makes_rows);
-  // Earlier versions of the variable have nothing to do with what comes later. An op that writes an
-  // array changes one element and leaves the others. Of a source that version counts, too: where
-  // `adds` its gradient is added to those of the earlier ones, else it stands for want of them.
+  // Ends a version of `var`: ops before here have an earlier one. Not of an array, of which an op
+  // changes one element. Of a source, Finish adds this gradient to those of earlier versions where
+  // `adds`; otherwise an op hands it on to the version before.
   void Forget(VarId var, bool adds);
   void SetSources(const std::vector<VarId>& sources);
   bool IsSource(VarId var) const { return is_source_.contains(var); }

@@ -26,15 +26,19 @@ std::optional<VarId> ConditionOf(const Op& op) {
 
 }  // namespace
 
-std::vector<VarId> SkippedBranches::Kept(const Op& op, size_t index,
-                                         const std::vector<VarId>& outputs) {
+absl::StatusOr<std::vector<VarId>> SkippedBranches::Kept(const Op& op, size_t index,
+                                                         const std::vector<VarId>& outputs) {
   std::vector<VarId> kept;
   if (!ConditionOf(op).has_value()) return kept;
   for (const VarId id : outputs) {
     if (!sums_.Has(id) || !context_.Wants(id) || !context_.IsTensor(block_, id)) continue;
     if (!versions_.HasValueBefore(id, index)) continue;
     sums_.AddUp(id);
-    if (!sums_.rows().contains(context_.GradientOf(id))) kept.push_back(id);
+    if (sums_.rows().contains(context_.GradientOf(id))) {
+      return Unimplemented("a branch writes '", context_.program.NameOf(id),
+                           "', whose gradient is sparse: set is_sparse to false where it is read");
+    }
+    kept.push_back(id);
   }
   return kept;
 }

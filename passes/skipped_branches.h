@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/program.h"
+#include "core/status.h"
 #include "passes/backward_context.h"
 #include "passes/forward_versions.h"
 #include "passes/gradient_sums.h"
@@ -22,8 +23,10 @@ class SkippedBranches {
 
   // The variables that the block of op `index` overwrites where it runs, and that are what they
   // were before, with their gradients, where it does not. Each of those gradients is one value
-  // then. None for an op that is no branch. `outputs` are all that the op writes.
-  std::vector<VarId> Kept(const Op& op, size_t index, const std::vector<VarId>& outputs);
+  // then. None for an op that is no branch. `outputs` are all that the op writes. Unimplemented for
+  // one whose gradient is selected rows.
+  absl::StatusOr<std::vector<VarId>> Kept(const Op& op, size_t index,
+                                          const std::vector<VarId>& outputs);
 
   // Adds ops that give the gradient of `var`, one of Kept, before `op`: what it is behind the op
   // where the block does not run, else 0. What says so is noted before the op, as it may change

@@ -3,7 +3,8 @@
 // Out@GRAD are gradients of the loop's results; in the block they have the names that the attribute
 // original_output_grad lists. One whose name is the gradient of an X is carried: what a trip makes
 // of it is what the trip before starts from, and in the end X@GRAD, where that is wanted. One that
-// the block leaves as it is goes to each trip that made a result of its shape. That of another
+// the block leaves as it is goes to each trip, from the last one back to the first whose result has
+// another shape. That of another
 // result goes to the last trip, which made it. The others are the same for every trip. Gradients of
 // all other X are summed over the trips. (Paddle: WhileGradOp in
 // fluid/operators/controlflow/while_op.cc.)

@@ -57,6 +57,28 @@ TEST(GradientRefusalTest, OfABranchWhoseStepsLieOutsideItsLoop) {
   EXPECT_THAT(BackwardOf(with("  var inner step_scopes\n", "")), kWrittenAgain);
 }
 
+// What a branch leaves as it was has a gradient of two parts, a select of both.
+TEST(GradientRefusalTest, OfRowsOfWhatABranchWrites) {
+  const auto with = [](absl::string_view is_sparse) {
+    return absl::StrCat(
+        "block 0\n  var w float32[4,2] persistable param\n  var ids int64[2,1] stop_gradient\n"
+        "  var go bool[1] stop_gradient\n  var inner step_scopes\n  var a float32[2,2]\n"
+        "  var b float32[2,2]\n  var c float32[2,2]\n  var loss float32[1]\n"
+        "  fill_constant() -> (Out=ids) {shape=[2, 1], dtype=3, value=1.0}\n"
+        "  less_than(X=ids, Y=ids) -> (Out=go)\n"
+        "  lookup_table(W=w, Ids=ids) -> (Out=a) {is_sparse=",
+        is_sparse,
+        "}\n  conditional_block(Cond=go, Input=[]) -> (Out=w, Scope=inner) {sub_block=block:1, "
+        "is_scalar_condition=true}\n"
+        "  lookup_table(W=w, Ids=ids) -> (Out=b) {is_sparse=",
+        is_sparse,
+        "}\n  elementwise_mul(X=a, Y=b) -> (Out=c)\n  mean(X=c) -> (Out=loss)\n"
+        "block 1 parent=0\n  fill_constant() -> (Out=w) {shape=[4, 2], dtype=5, value=1.0}\n");
+  };
+  EXPECT_THAT(BackwardOf(with("false")), IsOk());
+  EXPECT_THAT(BackwardOf(with("true")), FailsWith(absl::StatusCode::kUnimplemented, "'w'"));
+}
+
 std::string KeptInTraining(const std::string& op, const std::string& attrs) {
   return absl::StrCat(
       "block 0\n  var w float64[2,4] persistable param lod=1\n  var a float64[4,4]\n"
@@ -66,7 +88,7 @@ std::string KeptInTraining(const std::string& op, const std::string& attrs) {
 }
 
 TEST(GradientRefusalTest, OfWhatATestDoesNotKeep) {
-  const auto kKeepsNothing = FailsWith(absl::StatusCode::kInvalidArgument, "keeps nothing");
+  const auto keeps_nothing = FailsWith(absl::StatusCode::kInvalidArgument, "keeps nothing");
   const std::string max = "sequence_pool(X=w) -> (Out=h, MaxIndex=kept) {pooltype=\"MAX\"";
   const std::string sum = "sequence_pool(X=w) -> (Out=h) {pooltype=\"SUM\"";
   const std::string gru =
@@ -80,7 +102,7 @@ TEST(GradientRefusalTest, OfWhatATestDoesNotKeep) {
       "Reserve=kept, State=more) {"
       "mode=\"RNN_TANH\"";
   for (const std::string& op : {max, gru, lstm, rnn}) {
-    EXPECT_THAT(BackwardOf(KeptInTraining(op, ", is_test=true")), kKeepsNothing) << op;
+    EXPECT_THAT(BackwardOf(KeptInTraining(op, ", is_test=true")), keeps_nothing) << op;
     EXPECT_THAT(BackwardOf(KeptInTraining(op, ", is_test=false")), IsOk()) << op;
   }
   EXPECT_THAT(BackwardOf(KeptInTraining(sum, ", is_test=true")), IsOk());
