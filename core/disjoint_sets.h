@@ -8,7 +8,7 @@
 
 namespace interp {
 
-// At first each number is a set of its own. A sequence of calls takes near-linear time.
+// At first each number is a set of its own. A call takes O(log n), amortized.
 class DisjointSets {
  public:
   explicit DisjointSets(size_t count) : parents_(count) {

@@ -1,7 +1,7 @@
 // DistinctCpus: threads that start together begin on CPUs of their own.
 //
 // Linux may start a thread on the CPU of the one that starts it, when the others are busy at that
-// moment, and then leaves both there for tens of milliseconds: longer than a first run takes.
+// moment, and then leaves both there for up to 20 ms: longer than many a first run takes.
 #pragma once
 
 #include <sched.h>
@@ -11,7 +11,7 @@
 
 namespace interp {
 
-// Thread-safe. Does nothing where the system tells no CPU.
+// Thread-safe. Does nothing where the system reports no CPU.
 class DistinctCpus {
  public:
   // Takes the calling thread's CPU.

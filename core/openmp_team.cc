@@ -28,7 +28,7 @@ void RunOnThreads(int num_threads, absl::FunctionRef<void()> body) {
     for (int i = 1; i < num_threads; ++i) threads.emplace_back(work);
     return absl::OkStatus();
   });
-  started.IgnoreError();  // those threads that there are do it
+  started.IgnoreError();  // the threads that started do the work
   cpus.Await(static_cast<int>(threads.size()));
   body();
   for (std::thread& thread : threads) thread.join();

@@ -29,9 +29,11 @@ void RunOnThreads(int num_threads, absl::FunctionRef<void()> body);
 // linked (kernels/util/parallel_for.cc).
 void RunOnTeam(int num_threads, absl::FunctionRef<void()> body);
 
+// What RunOnTeam calls: the library of kernels knows OpenMP, this one does not.
 using RunOnTeamFn = void (*)(int num_threads, absl::FunctionRef<void()> body);
 
-// Has RunOnTeam call `run`. For static initialization: not thread-safe.
+// Has RunOnTeam call `run`. For static initialization: not thread-safe, and true for the variable
+// that is initialized.
 bool ProvideTeam(RunOnTeamFn run);
 
 }  // namespace interp

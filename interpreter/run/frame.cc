@@ -228,8 +228,8 @@ void Frame::RunMain(bool same_feeds, RunObserver* observer) {
 
 void Frame::PrepareAll() {
   prepared_ = true;
-  const PrepareThreads on = {services_.scheduler.num_workers, services_.runner.num_threads};
-  PrepareKernels(plan_, variables_, *runner_, on, [this] { return control_->ShouldStop(); });
+  const PrepareThreads run_by = {services_.scheduler.num_workers, services_.runner.num_threads};
+  PrepareKernels(plan_, variables_, *runner_, run_by, [this] { return control_->ShouldStop(); });
 }
 
 void Frame::Enter(const RunContext& context) {

@@ -159,11 +159,11 @@ class Preparation {
 }  // namespace
 
 void PrepareKernels(const Plan& plan, absl::Span<Variable* const> variables,
-                    InstructionRunner& runner, PrepareThreads on,
+                    InstructionRunner& runner, PrepareThreads run_by,
                     const std::function<bool()>& stops) {
   const auto prepares = [](const Instruction& i) { return PrepareOf(i) != nullptr; };
   const auto count = std::count_if(plan.instructions.begin(), plan.instructions.end(), prepares);
-  const int num_threads = on.num_workers * on.per_op;
+  const int num_threads = run_by.num_workers * run_by.per_op;
   if (num_threads < 2 || count < 2) return;
   ShapesAhead shapes(plan, variables);
   std::vector<ToPrepare> tasks = FindTasks(plan, shapes);
@@ -171,7 +171,12 @@ void PrepareKernels(const Plan& plan, absl::Span<Variable* const> variables,
   Preparation preparation(plan, runner, tasks, stops);
   const auto work = [&preparation] { preparation.Work(); };
   // The thread that calls runs the ops next, unless several workers do.
-  if (threads >= 2) (on.num_workers == 1 ? RunOnTeam : RunOnThreads)(threads, work);
+  if (threads < 2) return;
+  if (run_by.num_workers == 1) {
+    RunOnTeam(threads, work);
+  } else {
+    RunOnThreads(threads, work);
+  }
 }
 
 }  // namespace interp

@@ -26,7 +26,7 @@ struct PrepareThreads {
 // it; so are errors. `variables` by VarId. Ends early when `stops`, which all of the threads ask,
 // says so. REQUIRES: no instruction runs.
 void PrepareKernels(const Plan& plan, absl::Span<Variable* const> variables,
-                    InstructionRunner& runner, PrepareThreads on,
+                    InstructionRunner& runner, PrepareThreads run_by,
                     const std::function<bool()>& stops);
 
 }  // namespace interp

@@ -14,13 +14,16 @@ namespace {
 thread_local int num_placed = 1;
 
 void OnEachThread(int num_threads, absl::FunctionRef<void()> body) {
-  const bool place = num_threads > num_placed;
-  num_placed = std::max(num_placed, num_threads);
+  int& placed = num_placed;
+  const bool place = num_threads > placed;
   DistinctCpus cpus;
 #pragma omp parallel num_threads(num_threads)
   {
     if (place && omp_get_thread_num() > 0) cpus.Take();
-    if (place && omp_get_thread_num() == 0) cpus.Await(omp_get_num_threads() - 1);
+    if (place && omp_get_thread_num() == 0) {
+      placed = omp_get_num_threads();  // a nested region has fewer than it asks for
+      cpus.Await(placed - 1);
+    }
     body();
   }
 }

@@ -74,10 +74,10 @@ TEST_P(EngineFork, APendingErrorIsKeptInBoth) {
   EXPECT_THAT(engine->WaitForAll(), FailsWith(absl::StatusCode::kInternal, "pending"));
 }
 
-// Each of two operations waits for the other.
-TEST(EngineForkTest, AChildHasAsManyWorkersAsItIsGiven) {
+// Each of two operations waits for the other, which one worker could not do.
+TEST(EngineForkTest, AChildHasTheWorkersThatItIsGiven) {
   for (const PolicyKind policy : {PolicyKind::kPooled, PolicyKind::kPerDevice}) {
-    auto engine = MakeEngine({.policy = policy, .workers = 3, .workers_in_child = 2});
+    auto engine = MakeEngine({.policy = policy, .workers = 1, .workers_in_child = 2});
     EXPECT_EQ(ExitOfChild([&] {
                 std::latch both(2);
                 bool pushed = true;

@@ -66,8 +66,7 @@ struct EmulatedConv {
 // What the operation says; CUDNN_STATUS_SUCCESS when its parts fit each other.
 cudnnStatus_t ReadConv(const EmulatedDescriptor& operation, EmulatedConv& conv);
 
-// What cuDNN's documentation says of an attribute: of which type it is, and how many elements it
-// has at most.
+// What our calls set or ask of an attribute: its type, and at most so many elements.
 struct AttributeFacts {
   cudnnBackendAttributeType_t type;
   int64_t most = 1;

@@ -159,10 +159,18 @@ std::vector<Tensor> FirstRun(const Net& net, const OpRegistry* ops, Algorithms a
   return *std::move(out);
 }
 
+// While one lives, oneDNN gives no run the primitives that another made.
+class NoSharedPrimitives {
+ public:
+  NoSharedPrimitives() { dnnl::set_primitive_cache_capacity(0); }
+  ~NoSharedPrimitives() { dnnl::set_primitive_cache_capacity(before_); }
+
+ private:
+  const int before_ = dnnl::get_primitive_cache_capacity();
+};
+
 TEST(PreparedKernels, GiveTheSameBits) {
-  // oneDNN would give one run the primitives that another made.
-  const int capacity = dnnl::get_primitive_cache_capacity();
-  dnnl::set_primitive_cache_capacity(0);
+  const NoSharedPrimitives no_shared;
   const OpRegistry unprepared = WithoutPreparation();
   const Net net = EveryWay();
   for (const Algorithms algorithms : {Algorithms::kFast, Algorithms::kDirect}) {
@@ -174,7 +182,6 @@ TEST(PreparedKernels, GiveTheSameBits) {
       EXPECT_EQ(std::memcmp(want[i].raw_data(), got[i].raw_data(), want[i].size_bytes()), 0) << i;
     }
   }
-  dnnl::set_primitive_cache_capacity(capacity);
 }
 
 }  // namespace
