@@ -36,10 +36,7 @@ DeformableColumns ColumnsOf(const KernelContext& ctx, const nn::ConvProblem& pro
 // Filters [groups, group_out, depth] by columns [images, groups, depth, places].
 nn::Product ProductOf(const nn::ConvProblem& problem, int64_t images, int64_t depth,
                       int64_t places) {
-  nn::Product product;
-  product.m = problem.group_out();
-  product.n = places;
-  product.k = depth;
+  nn::Product product = nn::ProductOf(problem.group_out(), places, depth);
   product.batch = {images, problem.groups};
   product.x_steps = {0, 1};
   product.y_steps = {problem.groups, 1};

@@ -29,10 +29,7 @@ absl::Status ZeroOutputs(KernelContext& ctx, absl::Span<const int> slots) {
 
 absl::Status Multiply(KernelContext& ctx, DType dtype, const LayerProduct& product, Elements x,
                       Elements y, Elements out) {
-  nn::Product p;
-  p.m = product.m;
-  p.n = product.n;
-  p.k = product.k;
+  nn::Product p = nn::ProductOf(product.m, product.n, product.k);
   p.trans_x = product.trans_x;
   p.trans_y = product.trans_y;
   return RunProduct(ctx, p, dtype, dtype, {.x = x.data, .y = y.data, .out = out.data},

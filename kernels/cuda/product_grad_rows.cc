@@ -117,10 +117,7 @@ absl::Status AddmmGrad(KernelContext& ctx) {
   const Tensor& x = ctx.input(kLeft);
   const Tensor& y = ctx.input(kRight);
   const Tensor& grad = ctx.input(kAddmmGrad);
-  nn::Product p;
-  p.m = x.shape[0];
-  p.k = x.shape[1];
-  p.n = y.shape[1];
+  nn::Product p = nn::ProductOf(x.shape[0], y.shape[1], x.shape[1]);
   p.alpha = ctx.attrs<linalg::AddmmAttrs>().alpha;
   if (Tensor* out = ctx.optional_output(kLeft)) {
     INTERP_RETURN_IF_ERROR(MultiplyInto(ctx, nn::GradientProductOfX(p), p.x_steps, grad, y, *out));

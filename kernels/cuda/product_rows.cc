@@ -55,10 +55,7 @@ absl::Status Addmm(KernelContext& ctx) {
   INTERP_RETURN_IF_ERROR(StridedCopy(static_cast<int>(SizeOf(out.dtype)), out.shape.dims(),
                                      {input.raw_data(), from}, {out.mutable_raw_data(), to},
                                      StreamOf(ctx)));
-  nn::Product product;
-  product.m = x.shape[0];
-  product.k = x.shape[1];
-  product.n = y.shape[1];
+  nn::Product product = nn::ProductOf(x.shape[0], y.shape[1], x.shape[1]);
   product.alpha = attrs.alpha;
   return RunProduct(ctx, product, out.dtype, out.dtype,
                     {.x = x.raw_data(), .y = y.raw_data(), .out = out.mutable_raw_data()},

@@ -39,10 +39,7 @@ struct SlotProduct {
 
   template <typename T>
   absl::Status Run(KernelContext& ctx, const T* x, const T* y, T* out) const {
-    Product product;
-    product.m = m;
-    product.n = n;
-    product.k = k;
+    Product product = ProductOf(m, n, k);
     product.trans_x = trans_x;
     product.trans_y = trans_y;
     INTERP_RETURN_IF_ERROR(BroadcastBatch({slots}, {slots}, product));

@@ -12,10 +12,7 @@ namespace {
 
 // Rows are output pixels, columns output channels.
 Product ProductOf(const ConvProblem& p) {
-  Product product;
-  product.m = p.batch;
-  product.n = p.out_channels;
-  product.k = p.in_channels;
+  Product product = nn::ProductOf(p.batch, p.out_channels, p.in_channels);
   for (int i = 0; i < p.window.rank; ++i) {
     product.m *= p.window[i].out;
     product.k *= p.window[i].kernel;

@@ -174,10 +174,8 @@ template <typename T>
 absl::Status Contract(KernelContext& ctx, absl::Span<const int64_t> lengths, const Operand& x,
                       const Operand* y, const Labels& out_labels, T* out) {
   const Groups groups = GroupLabels(x, y, out_labels);
-  nn::Product product;
-  product.m = Size(lengths, groups.rows);
-  product.n = Size(lengths, groups.columns);
-  product.k = Size(lengths, groups.summed);
+  nn::Product product = nn::ProductOf(Size(lengths, groups.rows), Size(lengths, groups.columns),
+                                      Size(lengths, groups.summed));
   const int64_t batch[] = {Size(lengths, groups.batch)};
   const int64_t size = batch[0] * product.m * product.n;
   if (size == 0) return absl::OkStatus();

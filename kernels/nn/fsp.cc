@@ -18,10 +18,7 @@ template <typename T>
 absl::Status Fsp(KernelContext& ctx) {
   const Shape& x = ctx.input(kFspX).shape;
   const int64_t pixels = x[2] * x[3];
-  Product product;
-  product.m = x[1];
-  product.n = ctx.input(kFspY).shape[1];
-  product.k = pixels;
+  Product product = ProductOf(x[1], ctx.input(kFspY).shape[1], pixels);
   product.trans_y = true;
   product.alpha = 1.0 / static_cast<double>(pixels);
   const int64_t images[] = {x[0]};

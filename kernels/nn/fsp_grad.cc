@@ -26,10 +26,7 @@ absl::Status Multiply(KernelContext& ctx, bool transposed, int other, int output
   const Shape& shape = to->shape;
   const Tensor& from = ctx.input(other);
   const int64_t pixels = shape[2] * shape[3];
-  Product product;
-  product.m = shape[1];
-  product.n = pixels;
-  product.k = from.shape[1];
+  Product product = ProductOf(shape[1], pixels, from.shape[1]);
   product.trans_x = transposed;
   product.alpha = 1.0 / static_cast<double>(pixels);
   const int64_t images[] = {shape[0]};

@@ -94,10 +94,8 @@ absl::Status Run(KernelContext& ctx) {
     return absl::OkStatus();
   }
   float* const out = ctx.output(kOut).mutable_data<float>();
-  Product product;
-  product.m = shape.numel(0, shape.rank() - 1);
-  product.n = shape.back();
-  product.k = ctx.input(kW).shape[0];
+  Product product =
+      ProductOf(shape.numel(0, shape.rank() - 1), shape.back(), ctx.input(kW).shape[0]);
   if (attrs.relu) product.activation = {ActivationKind::kRelu};
   INTERP_RETURN_IF_ERROR(RunProduct<float>(ctx, product, ctx.input(kX).data<float>(),
                                            ctx.input(kW).data<float>(), ctx.input_is_constant(kW),

@@ -52,10 +52,7 @@ absl::Status RepeatedFcRelu(KernelContext& ctx) {
     const bool last = i + 1 == weights.size();
     Tensor* const out = last ? &ctx.output(kOut) : ctx.outputs(kReluOut)[i];
     if (out == nullptr) return InvalidArgument("output ", i, " of 'ReluOut' is missing");
-    Product product;
-    product.m = out->shape[0];
-    product.n = out->shape[1];
-    product.k = weights[i]->shape[0];
+    Product product = ProductOf(out->shape[0], out->shape[1], weights[i]->shape[0]);
     T* const to = out->mutable_data<T>();
     INTERP_RETURN_IF_ERROR(RunProduct<T>(ctx, product, from, weights[i]->data<T>(),
                                          /*y_constant=*/false, ctx.inputs(kBias)[i]->data<T>(),

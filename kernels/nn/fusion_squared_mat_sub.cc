@@ -46,10 +46,7 @@ absl::Status SquaredMatSub(KernelContext& ctx) {
   T* const squared_y = ctx.output(kSquaredY).mutable_data<T>();
   T* const squared = ctx.output(kSquaredXY).mutable_data<T>();
   T* const out = ctx.output(kOut).mutable_data<T>();
-  Product product;
-  product.m = x.shape[0];
-  product.n = y.shape[1];
-  product.k = x.shape[1];
+  Product product = ProductOf(x.shape[0], y.shape[1], x.shape[1]);
   Square(x.data<T>(), x.numel(), squared_x);
   Square(y.data<T>(), y.numel(), squared_y);
   INTERP_RETURN_IF_ERROR(RunProduct<T>(ctx, product, x.data<T>(), y.data<T>(),

@@ -47,10 +47,7 @@ MatrixSteps DenseSteps(const Shape& batch) {
 
 // A product of other matrices with the batch and the factor of `p`.
 Product WithSizes(const Product& p, int64_t m, int64_t n, int64_t k) {
-  Product r;
-  r.m = m;
-  r.n = n;
-  r.k = k;
+  Product r = ProductOf(m, n, k);
   r.batch = p.batch;
   r.alpha = p.alpha;
   return r;

@@ -158,10 +158,7 @@ absl::Status MultiheadMatmul(KernelContext& ctx) {
   T* const qkv = projected + 3 * part;
   T* const attended = qkv + 3 * part;
   T* const scores = attended + part;
-  Product product;
-  product.m = s.rows();
-  product.n = 3 * s.width();
-  product.k = in.shape[2];
+  Product product = ProductOf(s.rows(), 3 * s.width(), in.shape[2]);
   INTERP_RETURN_IF_ERROR(RunProduct<T>(ctx, product, in.data<T>(), ctx.input(kW).data<T>(),
                                        ctx.input_is_constant(kW), ctx.input(kBias).data<T>(),
                                        projected));

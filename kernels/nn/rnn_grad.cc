@@ -258,10 +258,7 @@ class RnnGradRun {
   // to [gates, features] = gradients^T [gates, rows] x values [rows, features]
   absl::Status WeightGradient(const E* gradients, const E* values, int64_t features, E* to) {
     if (to == nullptr) return absl::OkStatus();
-    Product product;
-    product.m = s_.gates;
-    product.k = s_.rows();
-    product.n = features;
+    Product product = ProductOf(s_.gates, features, s_.rows());
     product.trans_x = true;
     return RunProduct<E>(ctx_, product, gradients, values, /*y_constant=*/false, nullptr, to);
   }
@@ -297,10 +294,7 @@ class RnnGradRun {
 
   // Sums over the directions.
   absl::Status InputGradient(int64_t layer, T* din) {
-    Product product;
-    product.m = s_.rows();
-    product.k = s_.gates;
-    product.n = Features(layer);
+    Product product = ProductOf(s_.rows(), Features(layer), s_.gates);
     for (int64_t d = 0; d < s_.directions; ++d) {
       T* to = d == 0 ? din : work_.one_dinput;
       INTERP_RETURN_IF_ERROR(Multiply(product, dgates_ + d * s_.rows() * s_.gates,

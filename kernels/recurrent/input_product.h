@@ -14,10 +14,7 @@ template <typename T>
 absl::StatusOr<const T*> InputProduct(KernelContext& ctx, int x, int weight,
                                       std::optional<Workspace>& memory) {
   const Shape& w = ctx.input(weight).shape;
-  nn::Product product;
-  product.m = ctx.input(x).shape[0];
-  product.n = w[1];
-  product.k = w[0];
+  nn::Product product = nn::ProductOf(ctx.input(x).shape[0], w[1], w[0]);
   INTERP_ASSIGN_OR_RETURN(memory,
                           ctx.workspace(static_cast<size_t>(product.m * product.n) * sizeof(T)));
   INTERP_RETURN_IF_ERROR(

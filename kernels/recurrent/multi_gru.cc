@@ -98,10 +98,7 @@ absl::Status RunDirection(KernelContext& ctx, int64_t i, const float* x, int64_t
   const int64_t size = weight.shape[0];
   const int64_t rows = ctx.input(kX).shape[0];
   INTERP_ASSIGN_OR_RETURN(const Workspace input, Floats(ctx, rows, 4 * size));
-  nn::Product product;
-  product.m = rows;
-  product.n = 3 * size;
-  product.k = width;
+  nn::Product product = nn::ProductOf(rows, 3 * size, width);
   INTERP_RETURN_IF_ERROR(
       nn::RunProduct<float>(ctx, product, x, ctx.inputs(kWeightX)[i]->data<float>(),
                             /*y_constant=*/false, /*bias=*/nullptr, input.data<float>()));

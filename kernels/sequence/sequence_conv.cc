@@ -57,10 +57,7 @@ absl::Status Convolve(KernelContext& ctx, const T* bias) {
   const auto& attrs = ctx.attrs<SequenceConvAttrs>();
   const Tensor& filter = ctx.input(kFilter);
   Tensor& out = ctx.output(kOut);
-  nn::Product product;
-  product.m = out.shape[0];
-  product.n = out.shape[1];
-  product.k = filter.shape[0];
+  nn::Product product = nn::ProductOf(out.shape[0], out.shape[1], filter.shape[0]);
   const T* rows = ctx.input(kX).data<T>();
   std::optional<Workspace> windows;
   const bool rows_are_windows = attrs.length == 1 && attrs.start == 0;
