@@ -5,6 +5,7 @@
 
 #include "absl/algorithm/container.h"
 #include "core/annotate.h"
+#include "core/device/sim_device.h"
 #include "core/program_print.h"
 #include "core/terminal_text.h"
 #include "interpreter/load_cuda.h"
@@ -22,7 +23,6 @@ namespace {
 constexpr const char* kPlanGroup = "Passes and plan";
 constexpr const char* kRunGroup = "Running";
 constexpr const char* kSimGroup = "Simulated devices";
-constexpr uint64_t kMaxSimMemory = uint64_t{1} << 44;  // as of MakeSimDevice
 
 void PrintProgram(absl::string_view pass, const Program& program) {
   const std::string text = absl::StrCat("after pass ", pass, ":\n", TerminalText(ToText(program)));
@@ -231,7 +231,7 @@ absl::StatusOr<SimOptions> MakeSimOptions(const RunFlags& run) {
   SimOptions options{.seed = run.seed};
   INTERP_ASSIGN_OR_RETURN(const uint64_t memory,
                           Annotate(ParseBytes(flags.memory), "--sim-memory"));
-  if (memory < kBufferAlignment || memory > kMaxSimMemory) {
+  if (memory < kBufferAlignment || memory > kMaxSimBytes) {
     return InvalidArgument("--sim-memory: '", flags.memory, "' is not between ", kBufferAlignment,
                            " bytes and 16T");
   }

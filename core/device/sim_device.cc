@@ -16,7 +16,7 @@ absl::Status Check(const SimOptions& options) {
     return InvalidArgument("sim:", options.index,
                            " is no device; there are sim:0 to sim:", kMaxDevices - 1);
   }
-  if (options.capacity_bytes < kBufferAlignment || options.capacity_bytes > size_t{1} << 44) {
+  if (options.capacity_bytes < kBufferAlignment || options.capacity_bytes > kMaxSimBytes) {
     return InvalidArgument("a simulated device cannot have ", options.capacity_bytes,
                            " bytes of memory, expected ", kBufferAlignment, " to 2^44");
   }

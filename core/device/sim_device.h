@@ -27,6 +27,9 @@
 
 namespace interp {
 
+// Most that a simulated device can have.
+inline constexpr size_t kMaxSimBytes = size_t{1} << 44;
+
 struct SimOptions {
   int index = 0;  // sim:N
   size_t capacity_bytes = size_t{1} << 30;

@@ -17,6 +17,7 @@ constexpr int64_t kTile = 128;          // neighbouring lines searched together
 constexpr int64_t kLanes = 32;          // elements of one line compared side by side
 constexpr int64_t kShort = 2 * kLanes;  // shorter lines are searched side by side
 constexpr int64_t kShortTile = 64;      // so many of them
+static_assert(kShortTile <= kTile);     // what SearchTile has room for
 
 absl::Status InferArg(InferContext& ctx) {
   const ArgAttrs& attrs = ctx.attrs<ArgAttrs>();

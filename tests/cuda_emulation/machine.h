@@ -167,7 +167,8 @@ class MachineState final : public Machine {
 
   // cudaErrorInvalidResourceHandle for a handle that is none, or the error of a lost device.
   cudaError_t Find(cudaStream_t stream, int current, Target& target);
-  // The same for kernels and fills, which a stream of another device than the current one refuses.
+  // The same for kernels and fills. Of a device that is not current CUDA refuses launches; here it
+  // is a rule for fills, too, as who enqueues either has to make the device current.
   cudaError_t FindCurrent(cudaStream_t stream, int current, Target& target);
   // The same for calls that no graph holds: an error, which spoils the capture, while the stream is
   // captured.
