@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <latch>
 #include <thread>
 
@@ -74,17 +75,29 @@ TEST_P(EngineFork, APendingErrorIsKeptInBoth) {
   EXPECT_THAT(engine->WaitForAll(), FailsWith(absl::StatusCode::kInternal, "pending"));
 }
 
-// Each of two operations waits for the other, which one worker could not do.
+// Each of two operations waits for the other, which one worker could not do; three would run three
+// at once.
 TEST(EngineForkTest, AChildHasTheWorkersThatItIsGiven) {
   for (const PolicyKind policy : {PolicyKind::kPooled, PolicyKind::kPerDevice}) {
-    auto engine = MakeEngine({.policy = policy, .workers = 1, .workers_in_child = 2});
+    auto engine = MakeEngine({.policy = policy, .workers = 3, .workers_in_child = 2});
     EXPECT_EQ(ExitOfChild([&] {
                 std::latch both(2);
+                std::atomic<int> running{0};
+                std::atomic<int> most{0};
                 bool pushed = true;
                 for (int i = 0; i < 2; ++i) {
                   pushed &= engine->Push([&] { both.arrive_and_wait(); }, {}).ok();
                 }
-                return pushed && engine->WaitForAll().ok();
+                for (int i = 0; i < 9; ++i) {
+                  const auto stay = [&] {
+                    const int now = ++running;
+                    if (now > 2) most = now;
+                    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                    --running;
+                  };
+                  pushed &= engine->Push(stay, {}).ok();
+                }
+                return pushed && engine->WaitForAll().ok() && most == 0;
               }),
               0);
   }

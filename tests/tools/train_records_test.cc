@@ -274,7 +274,9 @@ TEST(TrainRecords, SaysWhatIsWrong) {
   EXPECT_THAT(error({"--image", "color=gray,mean=1/2/3"}),
               HasSubstr("expected one number for color=gray"));
   EXPECT_THAT(error({"--data", "x=" + net.data()}), HasSubstr("without 'x='"));
-  EXPECT_THAT(error({"--part-index", "1"}), HasSubstr("--part-index 1 of --num-parts 1"));
+  EXPECT_THAT(error({"--part-index", "1"}), HasSubstr("no effect without --num-parts"));
+  EXPECT_THAT(error({"--num-parts", "1", "--part-index", "1"}),
+              HasSubstr("--part-index 1 of --num-parts 1"));
   EXPECT_THAT(error({"--no-shuffle", "--shuffle-block", "2"}), HasSubstr("no effect with"));
   EXPECT_THAT(error({"--data", net / "none.npz"}), HasSubstr("cannot be mixed with other data"));
   EXPECT_THAT(error({"--data", net / "none.rec"}), HasSubstr("cannot open"));
