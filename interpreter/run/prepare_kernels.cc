@@ -170,8 +170,8 @@ void PrepareKernels(const Plan& plan, absl::Span<Variable* const> variables,
   const int threads = std::min(num_threads, static_cast<int>(tasks.size()));
   Preparation preparation(plan, runner, tasks, stops);
   const auto work = [&preparation] { preparation.Work(); };
-  // The thread that calls runs the ops next, unless several workers do.
   if (threads < 2) return;
+  // The thread that calls runs the ops next, unless several workers do.
   if (run_by.num_workers == 1) {
     RunOnTeam(threads, work);
   } else {

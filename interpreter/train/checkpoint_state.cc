@@ -84,17 +84,6 @@ std::string TextWithoutChecksum(const CheckpointState& state, absl::string_view 
   return text;
 }
 
-}  // namespace
-
-std::string ToText(const CheckpointState& state) {
-  if (!state.checksum.has_value()) return TextWithoutChecksum(state, kHeaderWithoutChecksum);
-  std::string text = TextWithoutChecksum(state, kHeader);
-  absl::StrAppendFormat(&text, "%s%016x\n", kChecksum, *state.checksum);
-  return text;
-}
-
-namespace {
-
 // With what the elements do not tell: [1, 3] has those of [3].
 uint64_t AddTensor(const Tensor& tensor, uint64_t sum) {
   std::string type(Name(tensor.dtype));
@@ -105,6 +94,13 @@ uint64_t AddTensor(const Tensor& tensor, uint64_t sum) {
 }
 
 }  // namespace
+
+std::string ToText(const CheckpointState& state) {
+  if (!state.checksum.has_value()) return TextWithoutChecksum(state, kHeaderWithoutChecksum);
+  std::string text = TextWithoutChecksum(state, kHeader);
+  absl::StrAppendFormat(&text, "%s%016x\n", kChecksum, *state.checksum);
+  return text;
+}
 
 uint64_t ChecksumOf(const CheckpointState& state, absl::Span<const NamedTensor> values) {
   const std::string text = TextWithoutChecksum(state, kHeader);
