@@ -231,10 +231,15 @@ class Loader {
 
  private:
   absl::Status LoadBlock(absl::string_view bytes, size_t offset);
+  // Room for the variables and ops of a block, so that long lists do not move as they grow.
+  absl::Status Reserve(absl::string_view bytes, size_t offset, Block& block);
   absl::Status LoadVar(absl::string_view bytes, size_t offset, Var* var);
   absl::Status LoadOp(absl::string_view bytes, size_t offset, Op* op);
   absl::Status LoadSlots(const google::protobuf::RepeatedPtrField<proto::OpDesc::Var>& slots,
                          absl::string_view direction, std::vector<Slot>* out);
+
+  // Of a variable or an op with a name and a type; damaged files of shorter ones reserve nothing.
+  static constexpr size_t kMinPayload = 8;
 
   Program program_;
   proto::OpDesc op_;                  // reused, so that parsing an op rarely allocates
@@ -270,6 +275,7 @@ absl::StatusOr<Program> Loader::Load(absl::string_view bytes) {
 
 absl::Status Loader::LoadBlock(absl::string_view bytes, size_t offset) {
   Block block;
+  INTERP_RETURN_IF_ERROR(Reserve(bytes, offset, block));
   const auto visit = [&](int number, absl::string_view payload, size_t at) {
     if (number == proto::BlockDesc::kVarsFieldNumber) {
       const absl::Status status = LoadVar(payload, at, &block.vars.emplace_back());
@@ -296,6 +302,26 @@ absl::Status Loader::LoadBlock(absl::string_view bytes, size_t offset) {
   block.has_forward_block_idx = desc.has_forward_block_idx();
   desc.unknown_fields().SerializeToString(&block.unknown_fields);
   program_.blocks.push_back(std::move(block));
+  return absl::OkStatus();
+}
+
+absl::Status Loader::Reserve(absl::string_view bytes, size_t offset, Block& block) {
+  size_t vars = 0;
+  size_t ops = 0;
+  const auto count = [&](int number, absl::string_view payload, size_t) {
+    if (payload.size() >= kMinPayload) {
+      ++(number == proto::BlockDesc::kVarsFieldNumber ? vars : ops);
+    }
+    return absl::OkStatus();
+  };
+  std::string rest;
+  INTERP_RETURN_IF_ERROR(WalkFields(
+      bytes, offset, {proto::BlockDesc::kVarsFieldNumber, proto::BlockDesc::kOpsFieldNumber}, count,
+      &rest));
+  block.vars.reserve(vars);
+  block.ops.reserve(ops);
+  program_.names.reserve(program_.names.size() + vars);
+  declared_in_.reserve(program_.names.size() + vars);
   return absl::OkStatus();
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "interpreter/analysis/transfer_ops.h"
+#include "interpreter/plan/instruction_rewriter.h"
 
 namespace interp {
 namespace {
@@ -37,9 +38,9 @@ class Folder {
   }
 
   void Run() {
-    std::vector<Instruction> all = std::exchange(plan_.instructions, {});
-    plan_.instructions.reserve(all.size());
-    for (Instruction& instruction : all) {
+    InstructionRewriter rewriter(plan_.instructions);
+    while (!rewriter.done()) {
+      Instruction instruction = rewriter.Take();
       const bool folds = Folds(instruction);
       for (const VarId id : instruction.inputs) {
         if (id >= 0) read_[id] = true;
@@ -47,9 +48,10 @@ class Folder {
       if (folds) {
         Fold(std::move(instruction));
       } else {
-        plan_.instructions.push_back(std::move(instruction));
+        rewriter.Append(std::move(instruction));
       }
     }
+    rewriter.Finish();
     if (plan_.folded.empty()) return;
     for (Instruction& instruction : plan_.instructions) {
       EraseShares(instruction, [&](const InplacePair& pair) {

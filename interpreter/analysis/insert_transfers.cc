@@ -2,6 +2,7 @@
 #include "interpreter/analysis/insert_transfers.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "interpreter/analysis/form.h"
 #include "interpreter/analysis/select_kernels.h"
 #include "interpreter/analysis/transfer_ops.h"
+#include "interpreter/plan/instruction_rewriter.h"
 
 namespace interp {
 namespace {
@@ -31,7 +33,24 @@ class TransferInserter {
     }
   }
 
-  absl::Status Add(Instruction instruction) {
+  // Inserts what makes what the instructions of `list` read.
+  absl::Status Rewrite(std::vector<Instruction>& list) {
+    rewriter_.emplace(list);
+    while (!rewriter_->done()) {
+      Instruction instruction = rewriter_->Take();
+      const absl::string_view op_type = instruction.op_type;
+      const int32_t index = instruction.op_index;
+      const absl::Status added = Add(std::move(instruction));
+      if (!added.ok()) {
+        return Annotate(added, absl::StrCat("block ", plan_.block, ", op #", index, " ", op_type));
+      }
+    }
+    rewriter_->Finish();
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Add(Instruction&& instruction) {
     if (CastsConstant(instruction)) {
       Form form = FormOf(vars_[instruction.inputs[0]]);
       form.place = instruction.place;
@@ -52,14 +71,11 @@ class TransferInserter {
     }
     const std::vector<std::pair<VarId, VarId>> apart = WriteApart(instruction, wanted);
     NoteOutputs(instruction, wanted);
-    result_.push_back(std::move(instruction));
+    rewriter_->Append(std::move(instruction));
     for (const auto& [own, home] : apart) INTERP_RETURN_IF_ERROR(BringHome(own, home));
     return absl::OkStatus();
   }
 
-  std::vector<Instruction> Take() { return std::exchange(result_, {}); }
-
- private:
   // A cast in the program whose result is a constant, too: passes write those.
   bool CastsConstant(const Instruction& instruction) const {
     if (instruction.op_type != kCastOp) return false;
@@ -244,7 +260,7 @@ class TransferInserter {
     instruction.output_layouts[0] = vars_[to].layout;
     instruction.inserted_op = static_cast<int32_t>(plan_.inserted_ops.size());
     plan_.inserted_ops.push_back(std::move(op));
-    result_.push_back(std::move(instruction));
+    rewriter_->Append(std::move(instruction));
     return absl::OkStatus();
   }
 
@@ -369,7 +385,7 @@ class TransferInserter {
   const std::vector<DType>& declared_;  // by VarId, when the block starts
   Plan& plan_;
   std::vector<PlanVar>& vars_;
-  std::vector<Instruction> result_;
+  std::optional<InstructionRewriter> rewriter_;
   std::vector<int32_t> versions_;  // by VarId: writes seen so far
   absl::flat_hash_map<std::tuple<VarId, int32_t, std::string>, VarId> copies_;
   absl::flat_hash_map<std::pair<VarId, std::string>, int32_t> copies_made_;
@@ -383,18 +399,8 @@ absl::Status InsertTransfers(const OpRegistry& registry, const std::vector<DType
                              Plan& plan) {
   TransferInserter inserter(registry, declared, plan);
   // All that folded instructions read are constants: nothing is inserted among them.
-  for (std::vector<Instruction>* list : {&plan.folded, &plan.instructions}) {
-    for (Instruction& instruction : *list) {
-      const absl::string_view op_type = instruction.op_type;
-      const int32_t index = instruction.op_index;
-      const absl::Status added = inserter.Add(std::move(instruction));
-      if (!added.ok()) {
-        return Annotate(added, absl::StrCat("block ", plan.block, ", op #", index, " ", op_type));
-      }
-    }
-    *list = inserter.Take();
-  }
-  return absl::OkStatus();
+  INTERP_RETURN_IF_ERROR(inserter.Rewrite(plan.folded));
+  return inserter.Rewrite(plan.instructions);
 }
 
 }  // namespace interp

@@ -9,6 +9,7 @@
 #include "interpreter/analysis/bind_instructions.h"
 #include "interpreter/analysis/form.h"
 #include "interpreter/analysis/transfer_ops.h"
+#include "interpreter/plan/instruction_rewriter.h"
 
 namespace interp {
 namespace {
@@ -127,17 +128,18 @@ class KernelSelector {
     Plan& plan = plans_[block];
     at_start_[block].reserve(plan.vars.size());
     for (const PlanVar& var : plan.vars) at_start_[block].push_back(var.dtype);
-    std::vector<Instruction> bound = std::exchange(plan.instructions, {});
-    plan.instructions.reserve(bound.size());
-    for (Instruction& instruction : bound) {
+    InstructionRewriter rewriter(plan.instructions);
+    while (!rewriter.done()) {
+      Instruction instruction = rewriter.Take();
       const int32_t index = instruction.op_index;
-      const absl::Status status = Visit(plan, std::move(instruction));
+      const absl::Status status = Visit(plan, std::move(instruction), rewriter);
       if (!status.ok()) return Annotate(status, DescribeOp(program_, block, index));
     }
+    rewriter.Finish();
     return absl::OkStatus();
   }
 
-  absl::Status Visit(Plan& plan, Instruction instruction) {
+  absl::Status Visit(Plan& plan, Instruction&& instruction, InstructionRewriter& rewriter) {
     const DType asked = GradientDType(plan, instruction);
     INTERP_RETURN_IF_ERROR(ChooseKernel(plan, instruction));
     if (instruction.sub_block >= 0) INTERP_RETURN_IF_ERROR(VisitSubBlock(plan, instruction));
@@ -145,10 +147,12 @@ class KernelSelector {
     const std::vector<std::pair<VarId, VarId>> split =
         widened ? SplitWidened(plan, instruction) : SplitSameNames(plan, instruction);
     const Place place = instruction.place;
-    plan.instructions.push_back(std::move(instruction));
+    rewriter.Append(std::move(instruction));
     for (const auto& [fresh, original] : split) {
-      INTERP_RETURN_IF_ERROR(widened ? Convert(plan, fresh, original, asked, place)
-                                     : Move(plan, fresh, original, place));
+      INTERP_ASSIGN_OR_RETURN(Instruction added, widened
+                                                     ? Convert(plan, fresh, original, asked, place)
+                                                     : Move(plan, fresh, original, place));
+      rewriter.Append(std::move(added));
     }
     return absl::OkStatus();
   }
@@ -259,7 +263,7 @@ class KernelSelector {
     return false;
   }
 
-  absl::Status Move(Plan& plan, VarId from, VarId to, Place place) const {
+  absl::StatusOr<Instruction> Move(Plan& plan, VarId from, VarId to, Place place) const {
     if (assign_ == nullptr) {
       return Unimplemented("output '", plan.vars[to].name, "' is also an input");
     }
@@ -268,23 +272,23 @@ class KernelSelector {
     return Insert(plan, std::move(op), *assign_, from, to, place);
   }
 
-  absl::Status Convert(Plan& plan, VarId from, VarId to, DType dtype, Place place) const {
+  absl::StatusOr<Instruction> Convert(Plan& plan, VarId from, VarId to, DType dtype,
+                                      Place place) const {
     if (cast_ == nullptr) {
       return Unimplemented("output '", plan.vars[to].name, "' is a gradient of integers");
     }
     return Insert(plan, CastOp(DType::kFloat64, dtype), *cast_, from, to, place);
   }
 
-  // Adds the instruction X=from -> Out=to.
-  static absl::Status Insert(Plan& plan, Op op, const OpDef& def, VarId from, VarId to,
-                             Place place) {
+  // The instruction X=from -> Out=to, one of those inserted.
+  static absl::StatusOr<Instruction> Insert(Plan& plan, Op op, const OpDef& def, VarId from,
+                                            VarId to, Place place) {
     op.inputs = {{"X", {from}}};
     op.outputs = {{"Out", {to}}};
     INTERP_ASSIGN_OR_RETURN(Instruction move, MakeInstruction(op, def, place, plan.vars));
     move.inserted_op = static_cast<int32_t>(plan.inserted_ops.size());
     plan.inserted_ops.push_back(std::move(op));
-    plan.instructions.push_back(std::move(move));
-    return absl::OkStatus();
+    return move;
   }
 
   const Program& program_;
