@@ -48,6 +48,8 @@ def lod_text(lod):
 
 def worst(got, want):
     """The error of an array against the expected one, and what is wrong with it when it cannot be told in numbers."""
+    if want.size == 0 and want.dtype == np.float64 and got.size == 0:
+        return 0.0, ""  # Paddle's fetch of what no kernel has written
     if got.dtype != want.dtype or got.shape != want.shape:
         return np.inf, f"is {got.dtype}{list(got.shape)}, not {want.dtype}{list(want.shape)}"
     error = max(relative_errors(got, want))
@@ -137,6 +139,8 @@ class Case:
             largest = max(largest, error)
             if remark:
                 remarks.append(f"'{name}' {remark}")
+            elif error > tolerance:
+                remarks.append(f"'{name}' differs by {error:.1e}")
         for name, lod in lods.items():
             want = self.out_lods.get(name, [])
             if lod != want:
