@@ -4,11 +4,13 @@
 #include "kernels/nn/conv_few_outputs.h"
 #include "kernels/nn/conv_grouped.h"
 #include "kernels/nn/conv_product.h"
+#include "kernels/nn/conv_spread_depthwise.h"
 
 namespace interp::nn {
 
 const ConvMethod* FindConvMethod(const ConvProblem& problem) {
-  for (const ConvMethod* method : {&kConvFewOutputs, &kConvProduct, &kConvByTap, &kConvGrouped}) {
+  for (const ConvMethod* method :
+       {&kConvFewOutputs, &kConvProduct, &kConvByTap, &kConvGrouped, &kConvSpreadDepthwise}) {
     if (method->pays(problem)) return method;
   }
   return nullptr;

@@ -32,7 +32,7 @@ struct ConvMethod {
 
 // Keys of methods are below that; 1 is that of Winograd's method, 2 that of the taps behind a 1x1
 // convolution.
-inline constexpr uint64_t kConvMethodKeys = 7;
+inline constexpr uint64_t kConvMethodKeys = 8;
 
 // The first method that pays; null: none does.
 const ConvMethod* FindConvMethod(const ConvProblem& problem);

@@ -15,6 +15,7 @@
 #include "kernels/nn/conv_few_outputs.h"
 #include "kernels/nn/conv_grouped.h"
 #include "kernels/nn/conv_product.h"
+#include "kernels/nn/conv_spread_depthwise.h"
 #include "kernels/nn/conv_weights.h"
 #include "kernels/nn/gemm.h"
 
@@ -276,6 +277,35 @@ TEST(ConvByTap, PaysWhereWindowsLieInThePadding) {
   EXPECT_FALSE(kConvByTap.pays(strided));
 }
 
+ConvProblem RandomSpreadDepthwise(std::mt19937& rng) {
+  ConvProblem p = RandomSpreadWindows(rng);
+  p.in_channels = p.out_channels = p.groups = Pick(rng, 2, 6 * VectorOf<float>::kLanes);
+  return p;
+}
+
+TEST(ConvSpreadDepthwise, GivesTheSumsOfRandomCases) {
+  ExpectSums(kConvSpreadDepthwise, RandomSpreadDepthwise, 9);
+}
+
+TEST(ConvSpreadDepthwise, PaysForWideWindowsWithHoles) {
+  ConvProblem p = PointwiseProblem(28, 64, 64);
+  p.groups = 64;
+  for (int i = 0; i < 2; ++i) {
+    p.window[i] = {
+        .in = 28, .out = 28, .kernel = 3, .dilation = 12, .pad_begin = 12, .pad_end = 12};
+  }
+  EXPECT_TRUE(kConvSpreadDepthwise.pays(p));
+  ASSERT_NE(FindConvMethod(p), nullptr);
+  EXPECT_EQ(FindConvMethod(p)->name, "depthwise by tap");
+  p.out_channels = 128;
+  EXPECT_FALSE(kConvSpreadDepthwise.pays(p));
+  p.out_channels = 64;
+  for (int i = 0; i < 2; ++i) {
+    p.window[i] = {.in = 28, .out = 28, .kernel = 3, .dilation = 2, .pad_begin = 2, .pad_end = 2};
+  }
+  EXPECT_FALSE(kConvSpreadDepthwise.pays(p));  // oneDNN's is faster
+}
+
 // A filter with factors is packed to the bytes of one that was multiplied by them before.
 TEST(ConvMethods, MultiplyChannelsByFactors) {
   const auto packed_by = [](const ConvMethod& way, const ConvProblem& p, const ScaledFilter& f) {
@@ -288,7 +318,8 @@ TEST(ConvMethods, MultiplyChannelsByFactors) {
   for (int i = 0; i < 40; ++i) {
     for (const auto& [way, random] :
          {std::pair(&kConvProduct, &RandomWindows), std::pair(&kConvFewOutputs, &RandomFewOutputs),
-          std::pair(&kConvByTap, &RandomSpreadWindows), std::pair(&kConvGrouped, &RandomGroups)}) {
+          std::pair(&kConvByTap, &RandomSpreadWindows), std::pair(&kConvGrouped, &RandomGroups),
+          std::pair(&kConvSpreadDepthwise, &RandomSpreadDepthwise)}) {
       const ProductCase c(random(rng), rng);
       std::vector<double> factors(static_cast<size_t>(c.p.out_channels));
       for (double& factor : factors) factor = std::normal_distribution<double>()(rng);
