@@ -23,7 +23,7 @@ size_t InLines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 bool ConvInBands::Pays(const ConvProblem& p, const ConvEpilogue& epilogue, DType dtype,
                        int num_threads) {
   const int64_t rows = p.batch * p.window[0].out;
-  if (PaysAsPostOp(epilogue.activation)) return false;
+  if (PaysAsPostOp(epilogue.activation) || ClampsBoundedInputs(p, epilogue, dtype)) return false;
   if (num_threads > 1 && rows < 2 * num_threads) return false;
   if (dtype != DType::kFloat32) return !epilogue.residual;
   return rows * RowElements(p, /*output=*/true) * int64_t{sizeof(float)} >= kCachedImageBytes;

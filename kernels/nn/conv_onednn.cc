@@ -1,8 +1,10 @@
 #include "kernels/nn/conv_onednn.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
+#include "absl/base/casts.h"
 #include "absl/strings/match.h"
 #include "core/constant_elements.h"
 #include "core/storage/aligned_memory.h"
@@ -19,10 +21,30 @@ using Desc = convolution_forward::primitive_desc;
 using dnnl::memory;
 using dnnl::prop_kind;
 
-bool IsCached(const ConvProblem& problem) {
+int64_t OutputElements(const ConvProblem& problem) {
   int64_t elements = problem.batch * problem.out_channels;
   for (int i = 0; i < problem.window.rank; ++i) elements *= problem.window[i].out;
-  return elements * int64_t{sizeof(float)} < kCachedImageBytes;
+  return elements;
+}
+
+int64_t InputElements(const ConvProblem& problem) {
+  int64_t elements = problem.batch * problem.in_channels;
+  for (int i = 0; i < problem.window.rank; ++i) elements *= problem.window[i].in;
+  return elements;
+}
+
+bool IsCached(const ConvProblem& problem) {
+  return OutputElements(problem) * int64_t{sizeof(float)} < kCachedImageBytes;
+}
+
+// Whether all are numbers of at most 1e15, so that 1e8 products of two of them stay finite.
+bool IsBounded(const float* data, int64_t n) {
+  constexpr uint32_t kMagnitude = 0x7fffffff;  // its bits order like it, NaN above all
+  uint32_t largest = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    largest = std::max(largest, absl::bit_cast<uint32_t>(data[i]) & kMagnitude);
+  }
+  return largest <= absl::bit_cast<uint32_t>(1e15F);
 }
 
 // oneDNN 2.6 computes all linear post-ops of a primitive with the factors of the first, so that of
@@ -93,21 +115,41 @@ void OnednnConv::Bind(const Desc& desc, const ConvEpilogue& epilogue, bool late)
     bias_ = primitive_->AddArg(DNNL_ARG_BIAS, desc.bias_desc());
     bias_bytes_ = desc.bias_desc().get_size();
   }
+  in_numel_ = static_cast<int64_t>(desc.src_desc().get_size() / sizeof(float));
   out_numel_ = static_cast<int64_t>(desc.dst_desc().get_size() / sizeof(float));
   if (!late) return;
   late_activation_ = epilogue.activation;
   late_affine_ = epilogue.affine;
 }
 
+bool ClampsBoundedInputs(const ConvProblem& problem, const ConvEpilogue& epilogue, DType dtype) {
+  return dtype == DType::kFloat32 && !epilogue.residual && IsPostOp(epilogue.activation) &&
+         !KeepsNanAsPostOp(epilogue.activation) &&
+         InputElements(problem) <= 2 * OutputElements(problem);
+}
+
 absl::StatusOr<std::unique_ptr<OnednnConv>> OnednnConv::Make(const ConvProblem& problem,
                                                              const ConvEpilogue& epilogue,
                                                              DType dtype, DType out_dtype) {
+  if (ClampsBoundedInputs(problem, epilogue, dtype)) {
+    INTERP_ASSIGN_OR_RETURN(std::unique_ptr<OnednnConv> conv,
+                            Make(problem, epilogue, dtype, out_dtype, /*late=*/false));
+    conv->unbounded_ = std::make_unique<Unbounded>(Unbounded{problem, epilogue, out_dtype});
+    return conv;
+  }
   const bool wide = out_dtype == DType::kFloat32;
   const bool late = !IsPostOp(epilogue.activation) || !KeepsNanAsPostOp(epilogue.activation) ||
                     (wide && IsCached(problem) && !PaysAsPostOp(epilogue.activation));
   if (late && !wide) {
     return Unimplemented("activations that are no post-ops are computed in float32");
   }
+  return Make(problem, epilogue, dtype, out_dtype, late);
+}
+
+absl::StatusOr<std::unique_ptr<OnednnConv>> OnednnConv::Make(const ConvProblem& problem,
+                                                             const ConvEpilogue& epilogue,
+                                                             DType dtype, DType out_dtype,
+                                                             bool late) {
   auto conv = std::make_unique<OnednnConv>();
   conv->dtype_ = dtype;
   INTERP_RETURN_IF_ERROR(CatchErrorsOfMaking([&]() -> absl::Status {
@@ -176,6 +218,12 @@ absl::StatusOr<std::shared_ptr<const PackedWeights>> OnednnConv::Use(
     return absl::OkStatus();
   }));
   if (bias_ >= 0) weights->bias = ElementsOf<float>(*arrays, 1);
+  if (unbounded_ != nullptr) {
+    const auto count = static_cast<int64_t>(packed_desc_.get_size() / sizeof(float));
+    const auto biases = static_cast<int64_t>(bias_bytes_ / sizeof(float));
+    weights->bounded = IsBounded(ElementsOf<float>(*arrays, 0), count) &&
+                       (bias_ < 0 || IsBounded(weights->bias, biases));
+  }
   weights->arrays = std::move(arrays);
   return std::shared_ptr<const PackedWeights>(std::move(weights));
 }
@@ -199,12 +247,17 @@ absl::StatusOr<std::shared_ptr<const PackedWeights>> OnednnConv::Repack(const Ke
     }));
   }
   INTERP_RETURN_IF_ERROR(repack_->Run(ctx, filter, repacked_->filter));
+  if (unbounded_ != nullptr) {
+    repacked_->bounded = IsBounded(static_cast<const float*>(repacked_->filter.get_data_handle()),
+                                   static_cast<int64_t>(packed_desc_.get_size() / sizeof(float)));
+  }
   return std::shared_ptr<const PackedWeights>(repacked_);
 }
 
 absl::Status OnednnConv::Run(const KernelContext& ctx,
                              const std::shared_ptr<const PackedWeights>& weights, const void* in,
                              void* out) {
+  if (!MayClamp(ctx.num_threads(), *weights, in)) return RunUnbounded(*weights, in, out);
   BindArguments(weights, in, out);
   INTERP_RETURN_IF_ERROR(primitive_->Execute(ctx));
   FinishLate(ctx.num_threads(), out);
@@ -213,10 +266,42 @@ absl::Status OnednnConv::Run(const KernelContext& ctx,
 
 absl::Status OnednnConv::Run(const std::shared_ptr<const PackedWeights>& weights, const void* in,
                              void* out, void* scratchpad) {
+  if (!MayClamp(/*num_threads=*/1, *weights, in)) return RunUnbounded(*weights, in, out);
   BindArguments(weights, in, out);
   INTERP_RETURN_IF_ERROR(primitive_->Execute(scratchpad));
   FinishLate(/*num_threads=*/1, out);
   return absl::OkStatus();
+}
+
+bool OnednnConv::MayClamp(int num_threads, const PackedWeights& weights, const void* in) const {
+  if (unbounded_ == nullptr) return true;
+  if (!weights.bounded) return false;
+  constexpr int64_t kGrain = 65536;  // a microsecond or two
+  std::atomic<bool> bounded = true;
+  ParallelFor(num_threads, in_numel_, kGrain, [&](int64_t begin, int64_t end) {
+    if (!IsBounded(static_cast<const float*>(in) + begin, end - begin)) bounded = false;
+  });
+  return bounded;
+}
+
+// Rare, so that the weights are packed anew.
+absl::Status OnednnConv::RunUnbounded(const PackedWeights& weights, const void* in, void* out) {
+  Unbounded& other = *unbounded_;
+  if (other.conv == nullptr) {
+    INTERP_ASSIGN_OR_RETURN(other.conv, Make(other.problem, other.epilogue, dtype_, other.out_dtype,
+                                             /*late=*/true));
+    INTERP_ASSIGN_OR_RETURN(other.scratchpad, NewPackedArray(other.conv->scratchpad_bytes()));
+  }
+  std::vector<float> filter(folded_desc_.get_size() / sizeof(float));
+  INTERP_RETURN_IF_ERROR(CatchErrors([&] {
+    return Reorder(packed_desc_, weights.filter.get_data_handle(),
+                   memory(folded_desc_, Engine(), filter.data()));
+  }));
+  ChannelFold fold;
+  if (bias_ >= 0) fold.bias.assign(weights.bias, weights.bias + bias_bytes_ / sizeof(float));
+  INTERP_ASSIGN_OR_RETURN(auto arrays, other.conv->Pack(filter.data(), fold, /*num_threads=*/1));
+  INTERP_ASSIGN_OR_RETURN(const auto packed, other.conv->Use(std::move(arrays)));
+  return other.conv->Run(packed, in, out, other.scratchpad.mutable_raw_data());
 }
 
 void OnednnConv::BindArguments(const std::shared_ptr<const PackedWeights>& weights, const void* in,

@@ -29,11 +29,17 @@ inline ShapeCache<int>::Key KeyOf(const ConvProblem& problem, int num_threads) {
 struct PackedWeights {
   dnnl::memory filter;
   const float* bias = nullptr;                 // null: none
+  bool bounded = false;                        // see ClampsBoundedInputs
   std::shared_ptr<const PackedArrays> arrays;  // what both lie in; null: the filter owns its memory
 };
 
 // Results of float32 of that size stay in an L2 cache, where a pass of their own costs little.
 inline constexpr int64_t kCachedImageBytes = int64_t{1} << 20;
+
+// Whether a clamp of the results, of which oneDNN's post-op makes numbers of NaN, is a post-op all
+// the same: where inputs, filter and bias are too small for sums to overflow there is no NaN to
+// lose, and to see that takes less than a pass over the results.
+bool ClampsBoundedInputs(const ConvProblem& problem, const ConvEpilogue& epilogue, DType dtype);
 
 // One primitive for one ConvProblem, one dtype and one number of threads. Images and filters are
 // of that dtype, but for results that are asked for in another.
@@ -92,8 +98,22 @@ class OnednnConv {
   const std::string& implementation() const { return implementation_; }
 
  private:
+  // What computes with inputs that are not bounded.
+  struct Unbounded {
+    ConvProblem problem;
+    ConvEpilogue epilogue;
+    DType out_dtype;
+    std::unique_ptr<OnednnConv> conv = nullptr;  // null until needed
+    Tensor scratchpad = {};
+  };
+
+  static absl::StatusOr<std::unique_ptr<OnednnConv>> Make(const ConvProblem& problem,
+                                                          const ConvEpilogue& epilogue, DType dtype,
+                                                          DType out_dtype, bool late);
   void Bind(const dnnl::convolution_forward::primitive_desc& desc, const ConvEpilogue& epilogue,
             bool late);
+  bool MayClamp(int num_threads, const PackedWeights& weights, const void* in) const;
+  absl::Status RunUnbounded(const PackedWeights& weights, const void* in, void* out);
   void BindArguments(const std::shared_ptr<const PackedWeights>& weights, const void* in,
                      void* out);
   void FinishLate(int num_threads, void* out) const;
@@ -112,7 +132,9 @@ class OnednnConv {
   size_t bias_bytes_ = 0;
   FusedActivation late_activation_;  // one that is no post-op, or would take longer
   ScalarAffine late_affine_;         // behind it
+  int64_t in_numel_ = 0;
   int64_t out_numel_ = 0;
+  std::unique_ptr<Unbounded> unbounded_;  // null unless ClampsBoundedInputs
   std::unique_ptr<FormatCopy> repack_;
   std::shared_ptr<PackedWeights> repacked_;
   std::shared_ptr<const PackedWeights> bound_;  // what filter_ and bias_ point to
