@@ -148,7 +148,7 @@ class TransferInserter {
         var.dtype == DType::kUndefined) {
       wanted.dtype = DTypeFor(instruction, id);
     }
-    if ((flags & kAnyLayout) != 0 ||
+    if (((flags & kAnyLayout) != 0 && IsOfHost(instruction)) ||
         (wanted.layout == Layout::kChannelsLast && !FollowsImage(id, instruction.layout_rule))) {
       wanted.layout = var.layout;
     }
@@ -160,6 +160,11 @@ class TransferInserter {
     INTERP_ASSIGN_OR_RETURN(id, Move(id, wanted.place));
     INTERP_ASSIGN_OR_RETURN(id, ChangeLayout(id, wanted.layout));
     return Cast(id, wanted.dtype);
+  }
+
+  // Whether the kernel is the host's: those alone look which layout an input has.
+  static bool IsOfHost(const Instruction& instruction) {
+    return instruction.def->kernels[instruction.kernel].place == PlaceKind::kCpu;
   }
 
   bool HasRow(const Op& op, Place place) const {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/cuda/both_places.h"
 #include "tests/cuda/one_op_program.h"
 #include "tests/cuda/row_run.h"
 #include "tests/testing/golden.h"
@@ -99,6 +100,30 @@ TEST_F(CudaLibraryRows, ApplyEveryActivationThatIsFused) {
                      {{"fuse_residual", true}, {"fuse_activation", activation}}},
                     /*on_gpu=*/true);
   }
+}
+
+// The host makes the filter, channels-last, as its convolution prefers that.
+TEST_F(CudaLibraryRows, TakeFiltersOfTheHostInPlainLayout) {
+  const DType dtype = DType::kFloat32;
+  const Program program =
+      testing::ProgramBuilder()
+          .Feed("x", {1, 3, 5, 5})
+          .Feed("seed", {2, 2, 5, 5})
+          .Feed("u", {3, 2, 3, 3})
+          .AddOp("fused_conv2d", {{"Input", {"seed"}}, {"Filter", {"u"}}}, {{"Output", {"w"}}},
+                 {{"fuse_activation", std::string("hard_swish")}, {"fuse_alpha", 0.25F}})
+          .AddOp("conv2d", {{"Input", {"x"}}, {"Filter", {"w"}}}, {{"Output", {"y"}}})
+          .Fetch("y")
+          .Build();
+  const ProgramRun run{.program = program,
+                       .parameters = {},
+                       .feeds = {{"x", SomeNumbers(dtype, {1, 3, 5, 5}, 1)},
+                                 {"seed", SomeNumbers(dtype, {2, 2, 5, 5}, 2)},
+                                 {"u", SomeNumbers(dtype, {3, 2, 3, 3}, 3)}},
+                       .fetches = {"y"}};
+  const auto differences = DifferencesOnGpu(run, 1e-5);
+  ASSERT_TRUE(differences.ok()) << differences.status();
+  EXPECT_THAT(*differences, ::testing::IsEmpty());
 }
 
 TEST_F(CudaLibraryRows, LeaveToTheHostWhatTheyDoNotCompute) {

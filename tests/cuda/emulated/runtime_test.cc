@@ -301,6 +301,27 @@ TEST(CudaRuntime, MeasuresSimulatedTime) {
   EXPECT_EQ(cudaEventDestroy(end), cudaSuccess);
 }
 
+TEST(CudaRuntime, RecordsEventsOnStreamsOfTheirDeviceAlone) {
+  const std::unique_ptr<Machine> machine = Start({.devices = 2});
+  cudaStream_t here = NewStream();
+  cudaEvent_t event = nullptr;
+  ASSERT_EQ(cudaEventCreateWithFlags(&event, cudaEventDefault), cudaSuccess);
+  ASSERT_EQ(cudaEventRecord(event, here), cudaSuccess);
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  cudaStream_t there = NewStream();
+  cudaEvent_t other = nullptr;
+  ASSERT_EQ(cudaEventCreateWithFlags(&other, cudaEventDefault), cudaSuccess);
+  EXPECT_EQ(cudaEventRecord(event, there), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaEventRecord(other, here), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaStreamWaitEvent(there, event, 0), cudaSuccess) << "any stream may wait";
+  ASSERT_EQ(cudaEventRecord(other, there), cudaSuccess);
+  ASSERT_EQ(cudaEventSynchronize(other), cudaSuccess);
+  float ms = 0;
+  EXPECT_EQ(cudaEventElapsedTime(&ms, event, other), cudaErrorInvalidResourceHandle);
+  for (cudaEvent_t old : {event, other}) EXPECT_EQ(cudaEventDestroy(old), cudaSuccess);
+  for (cudaStream_t old : {here, there}) EXPECT_EQ(cudaStreamDestroy(old), cudaSuccess);
+}
+
 TEST(CudaRuntime, CopiesBetweenDevices) {
   const std::unique_ptr<Machine> machine = Start({.devices = 2});
   const DeviceArray<float> here(std::vector<float>(kCount, 5.0f));
