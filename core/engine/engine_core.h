@@ -124,8 +124,17 @@ class EngineCore {
   absl::Status StartNow();
   EngineCounters counters() const;
   // Around a fork: nothing is in flight and no lock is held by another thread when it happens.
+  // First Settle waits for that without a lock, then Hold takes those of homes; false, without
+  // them, when something is in flight again. LetGo is the way back.
+  void Settle();
+  bool Hold();
+  void LetGo();
+  // REQUIRES of both: Hold, of all engines.
   void BeforeFork();
   void AfterFork(bool in_child);
+  // Keeps the engine from its end. Under the lock of the list of engines.
+  void Pin(bool pinned) { num_pins_ += pinned ? 1 : -1; }
+  bool pinned() const { return num_pins_ > 0; }
 
   // Different for all engines of a process.
   uint32_t id() const { return id_; }
@@ -265,6 +274,7 @@ class EngineCore {
   bool ending_ = false;
   bool in_child_ = false;
   bool fork_from_inside_ = false;
+  int num_pins_ = 0;  // several threads may fork
 };
 
 }  // namespace interp::engine

@@ -22,10 +22,36 @@ Engines& AllEngines() {
   return *kEngines;
 }
 
+// Waits for what operations of each engine do, which may be to push to others, to make or to end
+// some: no lock is held meanwhile.
+void SettleAll(Engines& engines, std::unique_lock<std::mutex>& lock) {
+  for (size_t i = 0; i < engines.all.size(); ++i) {
+    EngineCore& core = *engines.all[i];
+    core.Pin(true);
+    lock.unlock();
+    core.Settle();
+    lock.lock();
+    core.Pin(false);
+  }
+}
+
+// All or none.
+bool HoldAll(Engines& engines) {
+  size_t held = 0;
+  while (held < engines.all.size() && engines.all[held]->Hold()) ++held;
+  if (held == engines.all.size()) return true;
+  while (held > 0) engines.all[--held]->LetGo();
+  return false;
+}
+
 void BeforeForkOfAll() {
   Engines& engines = AllEngines();
-  engines.mutex.lock();
+  std::unique_lock<std::mutex> lock(engines.mutex);
+  do {
+    SettleAll(engines, lock);
+  } while (!HoldAll(engines));
   for (EngineCore* core : engines.all) core->BeforeFork();
+  lock.release();  // AfterForkOfAll opens it
 }
 void AfterForkOfAll(bool in_child) {
   Engines& engines = AllEngines();
@@ -39,6 +65,17 @@ void Register(EngineCore& core) {
   (void)kRegistered;
   std::lock_guard<std::mutex> lock(AllEngines().mutex);
   AllEngines().all.push_back(&core);
+}
+
+// Waits while a fork looks at it: soon, as nothing is in flight.
+void Unregister(EngineCore& core) {
+  std::unique_lock<std::mutex> lock(AllEngines().mutex);
+  while (core.pinned()) {
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+  }
+  std::erase(AllEngines().all, &core);
 }
 
 std::vector<Place> PlacesOf(const EngineOptions& options) {
@@ -124,10 +161,7 @@ EngineCore::~EngineCore() {
     while (home.completing.load(std::memory_order_acquire) > 0) std::this_thread::yield();
   }
   if (in_child_) AbandonDevices();
-  {
-    std::lock_guard<std::mutex> lock(AllEngines().mutex);
-    std::erase(AllEngines().all, this);
-  }
+  Unregister(*this);
   EndThreads();
   order_.Synchronize();
 }
@@ -266,23 +300,35 @@ void EngineCore::Start() {
   }
 }
 
-void EngineCore::BeforeFork() {
-  // Forked by an operation: it cannot be waited for. The child must not use this engine.
-  fork_from_inside_ = Inside();
-  if (fork_from_inside_) return;
+// Forked by an operation: it cannot be waited for. The child must not use this engine.
+void EngineCore::Settle() {
+  if (Inside()) return;
   FlushBatches();
-  while (true) {
-    Drain();
-    control_.lock();
-    if (running_.load()) {
-      if (LockHomesIfIdle()) break;
-    } else {
-      // What a stopped engine holds back stays held back in both.
-      for (Home& home : homes_) home.lock.lock();
-      break;
-    }
+  Drain();
+}
+
+bool EngineCore::Hold() {
+  fork_from_inside_ = Inside();
+  if (fork_from_inside_) return true;
+  control_.lock();
+  if (running_.load()) {
+    if (LockHomesIfIdle()) return true;
     control_.unlock();
+    return false;
   }
+  // What a stopped engine holds back stays held back in both.
+  for (Home& home : homes_) home.lock.lock();
+  return true;
+}
+
+void EngineCore::LetGo() {
+  if (fork_from_inside_) return;
+  UnlockHomes();
+  control_.unlock();
+}
+
+void EngineCore::BeforeFork() {
+  if (fork_from_inside_) return;
   order_.BeforeFork();
   EndThreads();
   lifecycle_.lock();
@@ -291,6 +337,7 @@ void EngineCore::BeforeFork() {
 }
 
 void EngineCore::AfterFork(bool in_child) {
+  if (in_child) num_pins_ = 0;  // of threads that were about to fork, too
   if (fork_from_inside_) return;
   if (in_child) {
     in_child_ = true;
@@ -302,8 +349,7 @@ void EngineCore::AfterFork(bool in_child) {
   names_mutex_.unlock();
   lifecycle_.unlock();
   order_.AfterFork();
-  UnlockHomes();
-  control_.unlock();
+  LetGo();
 }
 
 uint64_t EngineCore::Completed() const {

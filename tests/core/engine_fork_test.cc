@@ -162,6 +162,37 @@ TEST_P(EngineFork, WhileOtherThreadsPushAndWait) {
   EXPECT_THAT(engine->WaitForAll(), IsOk());
 }
 
+// The operations that a fork waits for need the other engine, or the list of all.
+TEST_P(EngineFork, WhileOperationsUseOtherEngines) {
+  auto first = MakeEngine({.policy = GetParam()});
+  auto second = MakeEngine({.policy = GetParam()});
+  const Variable v = first->NewVariable();
+  constexpr int kPushes = 20'000;
+  constexpr int kEngines = 50;
+  const auto use = [&] {
+    absl::Status used;
+    for (int i = 0; i < kPushes; ++i) used.Update(first->Push([] {}, {.writes = {v}}));
+    used.Update(first->WaitForVar(v));
+    for (int i = 0; i < kEngines; ++i) {
+      used.Update(MakeEngine({.policy = GetParam()})->Push([] {}, {}));
+    }
+    return used;
+  };
+  for (int round = 0; round < 3; ++round) {
+    std::latch begun(1);
+    ASSERT_THAT(second->Push(
+                    [&] {
+                      begun.count_down();
+                      return use();
+                    },
+                    {}),
+                IsOk());
+    begun.wait();
+    EXPECT_EQ(ExitOfChild([&] { return use().ok() && first->WaitForAll().ok(); }), 0);
+    EXPECT_THAT(second->WaitForAll(), IsOk());
+  }
+}
+
 #endif
 
 }  // namespace
