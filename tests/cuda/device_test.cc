@@ -94,6 +94,24 @@ TEST_F(CudaDeviceTest, EventsThatWereNotRecordedHoldUpNobody) {
 }
 
 // Libraries refuse a workspace that is aligned to less.
+TEST_F(CudaDeviceTest, AsksForEventsAndLeavesNoError) {
+  Begin({.execution = SimOptions::Execution::kThreads, .max_delay_ns = 30'000'000});
+  const auto stream = OpenStream(*device_);
+  const auto event = MakeEvent(*device_);
+  float* const data = Floats(*device_, 64);
+  bool waited = false;
+  for (int i = 0; i < 20 && !waited; ++i) {
+    Put(*stream, data, UpTo(64));
+    ASSERT_THAT(stream->Record(*event), IsOk());
+    waited = !event->Passed();
+    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+  }
+  const auto done = event->SynchronizeUntil(std::chrono::steady_clock::now());
+  ASSERT_THAT(done, IsOk());
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+  EXPECT_THAT(stream->Synchronize(), IsOk());
+}
+
 TEST_F(CudaDeviceTest, PoolsGiveMemoryAlignedAsLibrariesExpect) {
   const auto stream = OpenStream(*device_);
   const std::shared_ptr<StreamPool> pool = StreamPool::Create(*device_, {});

@@ -44,7 +44,7 @@ cudaError_t Call(const char* name, Needs needs, Act act) {
   cudaError_t error = on_device ? machine->MakeContext(host_thread.device) : cudaSuccess;
   if (error == cudaSuccess) error = machine->Enter(name, on_device ? host_thread.device : -1);
   if (error == cudaSuccess) error = act(*machine, host_thread.device);
-  if (error != cudaSuccess && error != cudaErrorNotReady) host_thread.last_error = error;
+  if (error != cudaSuccess) host_thread.last_error = error;
   return error;
 }
 

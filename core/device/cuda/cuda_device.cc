@@ -103,8 +103,8 @@ CudaDevice::~CudaDevice() {
 absl::Status CudaDevice::Noted(absl::Status status) {
   if (status.ok()) return status;
   const cudaError_t state = cudaStreamQuery(nullptr);
+  ToStatus(state, "").IgnoreError();  // forgotten, that there is work, too
   if (state == cudaSuccess || state == cudaErrorNotReady) return status;
-  ToStatus(state, "").IgnoreError();
   if (!LosesDevice(state)) return status;
   Lose(status.message());
   return this->status();

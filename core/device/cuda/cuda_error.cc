@@ -15,6 +15,12 @@ absl::Status ToStatus(cudaError_t error, absl::string_view what) {
   return absl::InternalError(text);
 }
 
+cudaError_t QueryEvent(cudaEvent_t event) {
+  const cudaError_t state = cudaEventQuery(event);
+  if (state != cudaSuccess) cudaGetLastError();
+  return state;
+}
+
 bool LosesDevice(cudaError_t error) {
   switch (static_cast<int>(error)) {
     case 214:  // cudaErrorECCUncorrectable

@@ -72,7 +72,7 @@ absl::StatusOr<bool> CudaEvent::SynchronizeUntil(std::chrono::steady_clock::time
     // CUDA has no wait with a deadline.
     std::chrono::microseconds pause(10);
     for (;;) {
-      const cudaError_t error = cudaEventQuery(event_);
+      const cudaError_t error = QueryEvent(event_);
       if (error != cudaErrorNotReady) return ToStatus(error, "cannot wait for an event");
       const steady_clock::time_point now = steady_clock::now();
       done = now < deadline;
@@ -88,7 +88,7 @@ absl::StatusOr<bool> CudaEvent::SynchronizeUntil(std::chrono::steady_clock::time
 bool CudaEvent::Passed() {
   if (!recorded()) return true;
   const CurrentDevice current(device_.index());
-  return cudaEventQuery(event_) == cudaSuccess;
+  return QueryEvent(event_) == cudaSuccess;
 }
 
 CudaStream::~CudaStream() {

@@ -230,7 +230,7 @@ absl::Status NcclCommunicator::GiveUp(const absl::Status& error, bool reports) {
     comm = std::exchange(comm_, nullptr);
     // Before streams go on: runs look for errors once their work is done.
     for (const InFlight& call : in_flight_) {
-      if (reports && call.errors != nullptr && cudaEventQuery(call.end) != cudaSuccess) {
+      if (reports && call.errors != nullptr && QueryEvent(call.end) != cudaSuccess) {
         call.errors->Report(call.tag, first);
       }
     }
@@ -267,7 +267,7 @@ void NcclCommunicator::Watch() {
 absl::Status NcclCommunicator::LookAtWork(bool& of_device) {
   while (!in_flight_.empty()) {
     InFlight& call = in_flight_.front();
-    const cudaError_t ended = cudaEventQuery(call.end);
+    const cudaError_t ended = QueryEvent(call.end);
     if (ended == cudaErrorNotReady) break;
     if (ended != cudaSuccess) {
       of_device = LosesDevice(ended);
@@ -280,7 +280,7 @@ absl::Status NcclCommunicator::LookAtWork(bool& of_device) {
   if (in_flight_.empty()) return absl::OkStatus();
   InFlight& call = in_flight_.front();
   const Clock::time_point now = Clock::now();
-  if (!call.since.has_value() && cudaEventQuery(call.begin) == cudaSuccess) call.since = now;
+  if (!call.since.has_value() && QueryEvent(call.begin) == cudaSuccess) call.since = now;
   if (!call.since.has_value() || now - *call.since < rings_->timeout()) return absl::OkStatus();
   return absl::DeadlineExceededError(absl::StrCat(call.what, ": rank ", ring_.rank(),
                                                   " of the ring has waited ",

@@ -84,7 +84,7 @@ void StagingBuffers::Reap() {
   // Without the lock, for which callbacks of streams wait. Where the device is lost nothing is in
   // flight either; any other error says nothing of the copy.
   const auto pending = [](const InFlight& copy) {
-    const cudaError_t error = cudaEventQuery(copy.end);
+    const cudaError_t error = QueryEvent(copy.end);
     return error != cudaSuccess && !LosesDevice(error);
   };
   const auto ended = std::stable_partition(copies.begin(), copies.end(), pending);
