@@ -1,18 +1,22 @@
 #include "core/distinct_cpus.h"
 
-namespace interp {
-namespace {
+#include <cstring>
+#include <thread>
 
-// Moves the calling thread; what it may use afterwards is `allowed` again.
-bool MoveTo(int cpu, const cpu_set_t& allowed) {
+namespace interp {
+
+bool MoveThisThread(int cpu, const cpu_set_t& allowed,
+                    absl::FunctionRef<bool(const cpu_set_t&)> set_affinity) {
   cpu_set_t only;
   CPU_ZERO(&only);
   CPU_SET(cpu, &only);
-  if (sched_setaffinity(0, sizeof(only), &only) != 0) return false;
-  return sched_setaffinity(0, sizeof(allowed), &allowed) == 0;
+  if (!set_affinity(only)) return false;
+  cpu_set_t all;
+  std::memset(&all, 0xff, sizeof(all));
+  // The system leaves out what the process may not use. It may have no memory for a moment.
+  while (!set_affinity(allowed) && !set_affinity(all)) std::this_thread::yield();
+  return true;
 }
-
-}  // namespace
 
 DistinctCpus::DistinctCpus() {
   CPU_ZERO(&taken_);
@@ -26,7 +30,9 @@ bool DistinctCpus::Take() {
   const bool known = current >= 0 && sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
   int other = -1;
   if (known) other = Choose(current, allowed);
-  const bool moved = other >= 0 && MoveTo(other, allowed);
+  const bool moved = other >= 0 && MoveThisThread(other, allowed, [](const cpu_set_t& cpus) {
+                       return sched_setaffinity(0, sizeof(cpus), &cpus) == 0;
+                     });
   const std::lock_guard lock(mutex_);
   ++done_;
   done_changed_.notify_one();

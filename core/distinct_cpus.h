@@ -9,7 +9,15 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "absl/functional/function_ref.h"
+
 namespace interp {
+
+// Moves the calling thread to `cpu`. What it may use afterwards is `allowed` again or, where the
+// system does not take that any more, all that the system lets it have: it is never left on one
+// CPU. Whether it was moved. `set_affinity`: sched_setaffinity for the calling thread.
+bool MoveThisThread(int cpu, const cpu_set_t& allowed,
+                    absl::FunctionRef<bool(const cpu_set_t&)> set_affinity);
 
 // Thread-safe. Does nothing where the system reports no CPU.
 class DistinctCpus {

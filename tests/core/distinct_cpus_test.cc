@@ -54,6 +54,27 @@ TEST(DistinctCpusTest, MovesAThreadWhoseCpuIsTaken) {
   EXPECT_TRUE(moved);
 }
 
+// As where the CPUs of a container change between the two calls, or memory is short.
+TEST(DistinctCpusTest, LeavesNoThreadOnOneCpu) {
+  const cpu_set_t allowed = Affinity();
+  if (CPU_COUNT(&allowed) < 2) GTEST_SKIP() << "there is one CPU";
+  for (int num_failures = 0; num_failures < 4; ++num_failures) {
+    std::thread thread([&] {
+      int calls = 0;
+      const auto set_affinity = [&](const cpu_set_t& cpus) {
+        const int call = calls++;
+        if (call > 0 && call <= num_failures) return false;
+        return sched_setaffinity(0, sizeof(cpus), &cpus) == 0;
+      };
+      EXPECT_TRUE(MoveThisThread(sched_getcpu(), allowed, set_affinity));
+      EXPECT_EQ(calls, num_failures + 2);
+      const cpu_set_t after = Affinity();
+      EXPECT_GE(CPU_COUNT(&after), CPU_COUNT(&allowed));
+    });
+    thread.join();
+  }
+}
+
 TEST(DistinctCpusTest, LeavesAThreadThatMayUseNoOther) {
   const OnOneCpu stays(sched_getcpu());
   DistinctCpus cpus;
