@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/op_def.h"
+#include "kernels/crf/ctc_attrs.h"
 #include "kernels/crf/for_each_sequence.h"
 #include "kernels/crf/sequences.h"
 #include "kernels/util/indices.h"
@@ -29,12 +30,6 @@ constexpr int kLogitsLength = 2;
 constexpr int kLabelLength = 3;
 constexpr int kLoss = 0;
 constexpr int kGrad = 1;
-
-struct WarpCtcAttrs {
-  int32_t blank = 0;
-};
-
-WarpCtcAttrs ReadWarpCtc(AttrReader& reader) { return {reader.Int("blank", 0)}; }
 
 bool IsPadded(const OpContext& ctx) { return ctx.has_input(kLogitsLength); }
 

@@ -2,6 +2,7 @@
 // sequence with norm_by_times. WarpCTCGrad is [steps, batch, tags], see warpctc.cc; the rows of
 // Logits are laid out like that, with lengths, or joined, with a LoD.
 #include "core/op_def.h"
+#include "kernels/crf/ctc_attrs.h"
 #include "kernels/crf/sequences.h"
 #include "kernels/util/parallel_for.h"
 
@@ -13,14 +14,6 @@ constexpr int kWarpCtcGrad = 1;
 constexpr int kLogitsLength = 2;
 constexpr int kLossGrad = 3;
 constexpr int kLogitsGrad = 0;
-
-struct WarpCtcGradAttrs {
-  bool norm_by_times = false;
-};
-
-WarpCtcGradAttrs ReadWarpCtcGrad(AttrReader& reader) {
-  return {reader.Bool("norm_by_times", false)};
-}
 
 // The shape of WarpCTCGrad that belongs to these logits.
 absl::StatusOr<Shape> StepsShape(const InferContext& ctx) {

@@ -13,12 +13,6 @@ namespace {
 constexpr int kX = 0;
 constexpr int kY = 0;
 
-struct CvmAttrs {
-  bool use_cvm = true;
-};
-
-CvmAttrs ReadCvmAttrs(AttrReader& reader) { return {reader.Bool("use_cvm", true)}; }
-
 absl::Status InferCvm(InferContext& ctx) {
   const Tensor& x = ctx.input(kX);
   if (x.shape.rank() != 2 || x.shape[1] < kCvmCounts) {
@@ -52,7 +46,7 @@ INTERP_REGISTER_OP(OpDef{
     .type = "cvm",
     .inputs = {{"X"}, {"CVM", kNoNeedBuffer | kAnyDType}},
     .outputs = {{"Y"}},
-    .parse = ParseAttrs<CvmAttrs, ReadCvmAttrs>,
+    .parse = ParseAttrs<CvmAttrs, ReadCvm>,
     .infer = InferCvm,
     .kernels = {{DType::kFloat32, Cvm<float>}, {DType::kFloat64, Cvm<double>}},
     .gradient = {.inputs = {"X", "CVM", "Y@GRAD"}, .outputs = {"X@GRAD"}},

@@ -4,9 +4,17 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/attr_reader.h"
+
 namespace interp {
 
 inline constexpr int64_t kCvmCounts = 2;
+
+struct CvmAttrs {
+  bool use_cvm = true;  // the counts stay, as logarithms; else they are left out
+};
+
+inline CvmAttrs ReadCvm(AttrReader& reader) { return {reader.Bool("use_cvm", true)}; }
 
 // y[0, 2) = log(show + 1), log(click + 1) - log(show + 1) of the counts x[0, 2), which may be y.
 template <typename T>

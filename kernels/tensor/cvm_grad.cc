@@ -14,12 +14,6 @@ constexpr int kX = 1;
 constexpr int kCvm = 2;
 constexpr int kXGrad = 0;
 
-struct CvmAttrs {
-  bool use_cvm = true;
-};
-
-CvmAttrs ReadCvmAttrs(AttrReader& reader) { return {reader.Bool("use_cvm", true)}; }
-
 absl::Status InferCvmGrad(InferContext& ctx) {
   const Tensor& x = ctx.input(kX);
   const Shape& given = ctx.input(kYGrad).shape;
@@ -70,7 +64,7 @@ INTERP_REGISTER_OP(OpDef{
     .type = "cvm_grad",
     .inputs = {{"Y@GRAD"}, {"X", kNoNeedBuffer | kAnyDType | kAnyLayout}, {"CVM"}},
     .outputs = {{"X@GRAD"}},
-    .parse = ParseAttrs<CvmAttrs, ReadCvmAttrs>,
+    .parse = ParseAttrs<CvmAttrs, ReadCvm>,
     .infer = InferCvmGrad,
     .kernels = {{DType::kFloat32, CvmGrad<float>}, {DType::kFloat64, CvmGrad<double>}},
 });
