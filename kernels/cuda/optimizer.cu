@@ -74,6 +74,39 @@ struct AdagradStep {
   }
 };
 
+struct AdadeltaStep {
+  static constexpr int kStates = 2;
+  float rate, rho, epsilon;
+  __device__ AdadeltaStep(const UpdateNumbers& numbers, const UpdateTask& task)
+      : rate(task.rate.data == nullptr ? 1.0f : LoadFloat(task.rate.data, task.rate.dtype, 0)),
+        rho(Load(numbers.beta1)),
+        epsilon(Load(numbers.epsilon)) {}
+  __device__ float operator()(float p, float g, float* state) const {
+    state[0] = rho * state[0] + (1.0f - rho) * g * g;
+    const float step = -(sqrtf(state[1] + epsilon) / sqrtf(state[0] + epsilon) * g);
+    state[1] = rho * state[1] + (1.0f - rho) * step * step;
+    return p + rate * step;
+  }
+};
+
+struct AdamaxStep {
+  static constexpr int kStates = 2;
+  float rate, beta1, beta2, epsilon;
+  __device__ AdamaxStep(const UpdateNumbers& numbers, const UpdateTask& task)
+      : rate(LoadFloat(task.rate.data, task.rate.dtype, 0) /
+             (1.0f - LoadFloat(task.beta_pows[0].in, task.beta_pows[0].dtype, 0))),
+        beta1(Load(numbers.beta1)),
+        beta2(Load(numbers.beta2)),
+        epsilon(Load(numbers.epsilon)) {}
+  __device__ float operator()(float p, float g, float* state) const {
+    state[0] = beta1 * state[0] + (1.0f - beta1) * g;
+    const float decayed = beta2 * state[1] + epsilon;
+    const float magnitude = fabsf(g);
+    state[1] = magnitude > decayed ? magnitude : decayed;
+    return p - rate * (state[0] / state[1]);
+  }
+};
+
 template <bool kCentered>
 struct RmspropStep {
   static constexpr int kStates = kCentered ? 3 : 2;
@@ -215,6 +248,10 @@ int StatesOf(UpdateRule rule) {
       return SgdStep::kStates;
     case UpdateRule::kAdam:
       return AdamStep::kStates;
+    case UpdateRule::kAdadelta:
+      return AdadeltaStep::kStates;
+    case UpdateRule::kAdamax:
+      return AdamaxStep::kStates;
     case UpdateRule::kRmsprop:
       return RmspropStep<false>::kStates;
     case UpdateRule::kCenteredRmsprop:
@@ -238,6 +275,10 @@ absl::Status UpdateParameters(UpdateRule rule, const UpdateNumbers& numbers,
       return UpdateAll<AdamStep>(numbers, tasks, stream);
     case UpdateRule::kAdagrad:
       return UpdateAll<AdagradStep>(numbers, tasks, stream);
+    case UpdateRule::kAdadelta:
+      return UpdateAll<AdadeltaStep>(numbers, tasks, stream);
+    case UpdateRule::kAdamax:
+      return UpdateAll<AdamaxStep>(numbers, tasks, stream);
     case UpdateRule::kRmsprop:
       return UpdateAll<RmspropStep<false>>(numbers, tasks, stream);
     default:

@@ -18,6 +18,8 @@ enum class UpdateRule : int8_t {
   kNesterov,         // the velocity
   kAdam,             // two moments; adamw by `decay`
   kAdagrad,          // the moment
+  kAdadelta,         // the mean squares of gradients and of updates
+  kAdamax,           // the moment and the norm
   kRmsprop,          // the mean square and the moment
   kCenteredRmsprop,  // and the mean gradient
 };
@@ -32,16 +34,18 @@ struct UpdateTask {
   FloatsUpdate master;  // float32 values of a parameter of 16 bits; `in` may be null
   FloatsUpdate states[kMostStates];
   Floats grad;
-  Floats rate;
-  FloatsUpdate beta_pows[2];   // of kAdam; `out` may be null: others advance them
+  Floats rate;                 // of kAdadelta it may not be there: 1
+  FloatsUpdate beta_pows[2];   // of kAdam, one of kAdamax; `out` may be null: others advance them
   const bool* skip = nullptr;  // everything stays as it is where it is true
   float decay = 0;             // of kMomentum and kNesterov: added to the gradient
 };
 
 struct UpdateNumbers {
-  DeviceFloat beta1 =
-      {};  // of kAdam; of kMomentum mu; of kRmsprop momentum; of kAdagrad what is kept
-  DeviceFloat beta2 = {};  // of kAdam; of kRmsprop decay; of kAdagrad the factor of the new square
+  // Of kAdam and kAdamax; of kMomentum mu; of kAdadelta rho; of kRmsprop momentum; of kAdagrad what
+  // is kept.
+  DeviceFloat beta1 = {};
+  // Of kAdam and kAdamax; of kRmsprop decay; of kAdagrad the factor of the new square.
+  DeviceFloat beta2 = {};
   DeviceFloat epsilon = {};  // but kSgd and kMomentum
   float decay = 0;           // of kAdam, in learning rates
   bool keep_pows = false;

@@ -42,7 +42,7 @@ UpdateTask TaskOf(const KernelContext& ctx, size_t i) {
     task.beta_pows[k] = UpdateOf(ctx, Form::kFirstScalarOut + k, i);
   }
   task.grad = FloatsOf(ctx.inputs(optimizer::kGrad)[i]);
-  task.rate = FloatsOf(rates[rates.size() == 1 ? 0 : i]);
+  if (!rates.empty()) task.rate = FloatsOf(rates[rates.size() == 1 ? 0 : i]);
   return task;
 }
 
@@ -114,6 +114,25 @@ absl::Status Adagrad(KernelContext& ctx) {
   return UpdateParameters(UpdateRule::kAdagrad, numbers, {task}, StreamOf(ctx));
 }
 
+absl::Status Adadelta(KernelContext& ctx) {
+  const auto& attrs = ctx.attrs<optimizer::AdadeltaAttrs>();
+  const UpdateNumbers numbers = {.beta1 = {.value = attrs.rho},
+                                 .epsilon = {.value = attrs.epsilon}};
+  const UpdateTask task = TaskOf<2, 0>(ctx, 0);
+  return UpdateParameters(UpdateRule::kAdadelta, numbers, {task}, StreamOf(ctx));
+}
+
+absl::Status Adamax(KernelContext& ctx) {
+  const auto& attrs = ctx.attrs<optimizer::AdamaxAttrs>();
+  const UpdateNumbers numbers = {.beta1 = {.value = attrs.beta1},
+                                 .beta2 = {.value = attrs.beta2},
+                                 .epsilon = {.value = attrs.epsilon}};
+  UpdateTask task = TaskOf<2, 0>(ctx, 0);
+  const Tensor& pow = ctx.input(FormOf<2, 0>::kFirstOther);
+  task.beta_pows[0] = {.in = pow.raw_data(), .dtype = pow.dtype};
+  return UpdateParameters(UpdateRule::kAdamax, numbers, {task}, StreamOf(ctx));
+}
+
 absl::Status Rmsprop(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<optimizer::RmspropAttrs>();
   const UpdateNumbers numbers = {.beta1 = {.value = attrs.momentum},
@@ -154,6 +173,8 @@ INTERP_REGISTER_KERNELS("merged_adam", RowsFor(kFloats, MergedAdam));
 INTERP_REGISTER_KERNELS("lamb", RowsFor(kFloats, Lamb));
 INTERP_REGISTER_KERNELS("adagrad", RowsFor(kFloats, Adagrad));
 INTERP_REGISTER_KERNELS("decayed_adagrad", RowsFor(kFloats, Adagrad));
+INTERP_REGISTER_KERNELS("adadelta", RowsFor(kFloats, Adadelta));
+INTERP_REGISTER_KERNELS("adamax", RowsFor(kFloats, Adamax));
 INTERP_REGISTER_KERNELS("rmsprop", RowsFor(kFloats, Rmsprop));
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/optimizer/definition.h"
+#include "kernels/optimizer/update_attrs.h"
 
 namespace interp::optimizer {
 namespace {
@@ -12,11 +13,7 @@ constexpr Form<2> kAdadelta = {
                 {"AvgSquaredUpdate", "AvgSquaredUpdateOut"}}},
 };
 
-struct Attrs {
-  float rho, epsilon;
-};
-
-Attrs ReadAttrs(AttrReader& reader) {
+AdadeltaAttrs ReadAttrs(AttrReader& reader) {
   return {reader.Float("rho", 0.95f), reader.Float("epsilon", 1e-6f)};
 }
 
@@ -33,7 +30,7 @@ struct Rule {
 
 template <typename M>
 absl::Status Adadelta(KernelContext& ctx) {
-  const Attrs& attrs = ctx.attrs<Attrs>();
+  const auto& attrs = ctx.attrs<AdadeltaAttrs>();
   const M rate = ctx.has_input(kLearningRate) ? LearningRate<M>(ctx) : M{1};
   return RunUpdate<M, kAdadelta>(ctx, Rule<M>{rate, attrs.rho, attrs.epsilon});
 }
@@ -41,7 +38,7 @@ absl::Status Adadelta(KernelContext& ctx) {
 OpDef AdadeltaDef() {
   OpDef def = UpdateDef<kAdadelta>("adadelta", UpdateKernels(Adadelta<float>, Adadelta<double>));
   def.inputs[kLearningRate].flags |= kOptional;
-  def.parse = ParseAttrs<Attrs, ReadAttrs>;
+  def.parse = ParseAttrs<AdadeltaAttrs, ReadAttrs>;
   return def;
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/optimizer/definition.h"
+#include "kernels/optimizer/update_attrs.h"
 
 namespace interp::optimizer {
 namespace {
@@ -12,11 +13,7 @@ constexpr Form<2> kAdamax = {
 };
 constexpr int kBeta1Pow = kAdamax.kFirstOther;
 
-struct Attrs {
-  float beta1, beta2, epsilon;
-};
-
-Attrs ReadAttrs(AttrReader& reader) {
+AdamaxAttrs ReadAttrs(AttrReader& reader) {
   return {reader.Float("beta1", 0.9f), reader.Float("beta2", 0.999f),
           reader.Float("epsilon", 1e-8f)};
 }
@@ -40,7 +37,7 @@ absl::Status InferAdamax(InferContext& ctx) {
 
 template <typename M>
 absl::Status Adamax(KernelContext& ctx) {
-  const Attrs& attrs = ctx.attrs<Attrs>();
+  const auto& attrs = ctx.attrs<AdamaxAttrs>();
   const M rate = LearningRate<M>(ctx) / (1 - ScalarOf<M>(ctx.input(kBeta1Pow)));
   return RunUpdate<M, kAdamax>(ctx, Rule<M>{rate, attrs.beta1, attrs.beta2, attrs.epsilon});
 }
@@ -49,7 +46,7 @@ OpDef AdamaxDef() {
   OpDef def = UpdateDef<kAdamax>("adamax", UpdateKernels(Adamax<float>, Adamax<double>));
   def.inputs.push_back({"Beta1Pow", kAnyDType});
   def.infer = InferAdamax;
-  def.parse = ParseAttrs<Attrs, ReadAttrs>;
+  def.parse = ParseAttrs<AdamaxAttrs, ReadAttrs>;
   return def;
 }
 

@@ -12,6 +12,14 @@ struct AdagradAttrs {
   float epsilon = 1e-6f;
 };
 
+struct AdadeltaAttrs {
+  float rho, epsilon;
+};
+
+struct AdamaxAttrs {
+  float beta1, beta2, epsilon;
+};
+
 struct RmspropAttrs {
   float epsilon, decay, momentum;
   bool centered;

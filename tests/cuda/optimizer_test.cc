@@ -71,6 +71,7 @@ const std::vector<Optimizer>& Optimizers() {
        {"Velocity"}},
       {"adagrad", {{"epsilon", 1e-3f}}, {"Moment"}},
       {"decayed_adagrad", {{"decay", 0.7f}}, {"Moment"}},
+      {"adadelta", {{"rho", 0.8f}, {"epsilon", 1e-3f}}, {"AvgSquaredGrad", "AvgSquaredUpdate"}},
       {"rmsprop", {{"decay", 0.8f}, {"momentum", 0.5f}}, {"MeanSquare", "Moment"}},
       {"rmsprop", {{"decay", 0.8f}}, {"MeanSquare", "Moment", "MeanGrad"}},
       {"rmsprop", {{"centered", true}, {"epsilon", 30.0f}}, {"MeanSquare", "Moment", "MeanGrad"}},
@@ -94,6 +95,26 @@ TEST_F(CudaOptimizer, StepsAsThatOfTheHost) {
       }
     }
   }
+}
+
+TEST_F(CudaOptimizer, StepsByAdamaxAsTheHostDoes) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+    for (const bool master : {false, true}) {
+      if (master && dtype == DType::kFloat32) continue;
+      SCOPED_TRACE(absl::StrCat(Name(dtype), " ", master));
+      Inputs inputs = StepInputs(dtype, 2100, master);
+      AddStates(inputs, {"Moment", "InfNorm"}, 2100);
+      inputs.push_back({"Beta1Pow", One(0.81f)});
+      ExpectTheHostsStep("adamax", {{"beta1", 0.8f}, {"beta2", 0.6f}}, inputs);
+    }
+  }
+}
+
+TEST_F(CudaOptimizer, AdadeltaNeedsNoLearningRate) {
+  Inputs inputs = StepInputs(DType::kFloat32, 9, /*master=*/false);
+  inputs.pop_back();
+  AddStates(inputs, {"AvgSquaredGrad", "AvgSquaredUpdate"}, 9);
+  ExpectTheHostsStep("adadelta", {}, inputs);
 }
 
 Inputs AdamInputs(DType dtype, int64_t size, bool master) {
