@@ -1,19 +1,10 @@
 #include "kernels/cuda/floats_access.h"
-#include "kernels/cuda/fold.h"
 #include "kernels/cuda/lamb.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/square_sums.h"
 
 namespace interp::cuda {
 namespace {
-
-// Norms are summed in that many parts, whatever runs at once; the totals follow them.
-constexpr int kParts = 256;
-
-// In double, as on the host.
-struct Squares {
-  double param;
-  double direction;
-};
 
 __device__ bool Skips(const UpdateTask& task) { return task.skip != nullptr && *task.skip; }
 
@@ -39,53 +30,39 @@ struct Direction {
 
 // New moments, and the squares of the parameter and of the direction.
 __global__ void __launch_bounds__(kBlockThreads)
-    UpdateMoments(const LambNumbers numbers, const UpdateTask task, Squares* parts) {
+    UpdateMoments(const LambNumbers numbers, const UpdateTask task, SquareSums* parts) {
   const bool skips = Skips(task);
   const Direction direction(numbers, task);
   const FloatsUpdate& exact = ExactOf(task);
   const FloatsUpdate& first = task.states[0];
   const FloatsUpdate& second = task.states[1];
-  for (int part = blockIdx.x; part < kParts; part += gridDim.x) {
-    Squares squares = {0, 0};
-    for (int64_t i = int64_t{part} * blockDim.x + threadIdx.x; i < task.size;
-         i += int64_t{kParts} * blockDim.x) {
-      const float p = LoadFloat(exact.in, exact.dtype, i);
-      const float g = LoadFloat(task.grad.data, task.grad.dtype, i);
-      float moment1 = LoadFloat(first.in, first.dtype, i);
-      float moment2 = LoadFloat(second.in, second.dtype, i);
-      if (!skips) {
-        moment1 = numbers.beta1 * moment1 + (1.0f - numbers.beta1) * g;
-        moment2 = numbers.beta2 * moment2 + (1.0f - numbers.beta2) * g * g;
-      }
-      StoreFloat(moment1, first.dtype, first.out, i);
-      StoreFloat(moment2, second.dtype, second.out, i);
-      const float r = direction.Of(p, moment1, moment2);
-      squares.param += double{p} * p;
-      squares.direction += double{r} * r;
+  const auto add = [&](SquareSums& sums, int64_t i) {
+    const float p = LoadFloat(exact.in, exact.dtype, i);
+    const float g = LoadFloat(task.grad.data, task.grad.dtype, i);
+    float moment1 = LoadFloat(first.in, first.dtype, i);
+    float moment2 = LoadFloat(second.in, second.dtype, i);
+    if (!skips) {
+      moment1 = numbers.beta1 * moment1 + (1.0f - numbers.beta1) * g;
+      moment2 = numbers.beta2 * moment2 + (1.0f - numbers.beta2) * g * g;
     }
-    squares.param = SumRow(squares.param);
-    squares.direction = SumRow(squares.direction);
-    if (threadIdx.x == 0) parts[part] = squares;
-  }
-}
-
-// One block of as many threads as there are parts.
-__global__ void __launch_bounds__(kParts) SumSquareParts(Squares* parts) {
-  const Squares part = parts[threadIdx.x];
-  const double param = SumRow(part.param);
-  const double direction = SumRow(part.direction);
-  if (threadIdx.x == 0) parts[kParts] = {param, direction};
+    StoreFloat(moment1, first.dtype, first.out, i);
+    StoreFloat(moment2, second.dtype, second.out, i);
+    const float r = direction.Of(p, moment1, moment2);
+    sums.first += double{p} * p;
+    sums.second += double{r} * r;
+  };
+  SumSquares(task.size, add, parts);
 }
 
 // The states are the new moments.
 __global__ void __launch_bounds__(kBlockThreads)
-    ApplyDirection(const LambNumbers numbers, const UpdateTask task, const Squares* parts) {
+    ApplyDirection(const LambNumbers numbers, const UpdateTask task, const SquareSums* parts) {
   const bool skips = Skips(task);
   const Direction direction(numbers, task);
   const FloatsUpdate& exact = ExactOf(task);
   float rate = LoadFloat(task.rate.data, task.rate.dtype, 0);
-  const double param_norm = sqrt(parts[kParts].param);
-  const double direction_norm = sqrt(parts[kParts].direction);
+  const double param_norm = sqrt(parts[kSquareParts].first);
+  const double direction_norm = sqrt(parts[kSquareParts].second);
   const bool adapts = numbers.decay > 0 || numbers.always_adapt;
   if (adapts && param_norm > 0 && direction_norm > 0) {
     rate *= static_cast<float>(param_norm / direction_norm);
@@ -115,15 +92,13 @@ __global__ void AdvanceBetaPows(const LambNumbers numbers, const UpdateTask task
 
 }  // namespace
 
-size_t LambWorkspaceBytes() { return (kParts + 1) * sizeof(Squares); }
+size_t LambWorkspaceBytes() { return kSquareSumsBytes; }
 
 absl::Status UpdateByLamb(const LambNumbers& numbers, const UpdateTask& task, void* workspace,
                           cudaStream_t stream) {
-  Squares* const parts = static_cast<Squares*>(workspace);
+  SquareSums* const parts = static_cast<SquareSums*>(workspace);
   if (task.size > 0) {
-    INTERP_RETURN_IF_ERROR(Launch(UpdateMoments, BlocksFor(kParts, 1), kBlockThreads,
-                                  /*shared_bytes=*/0, stream, numbers, task, parts));
-    INTERP_RETURN_IF_ERROR(Launch(SumSquareParts, 1, kParts, /*shared_bytes=*/0, stream, parts));
+    INTERP_RETURN_IF_ERROR(LaunchSquareSums(UpdateMoments, parts, stream, numbers, task));
     INTERP_RETURN_IF_ERROR(LaunchElements(ApplyDirection, task.size, stream, numbers, task, parts));
   }
   return Launch(AdvanceBetaPows, 1, 1, /*shared_bytes=*/0, stream, numbers, task);

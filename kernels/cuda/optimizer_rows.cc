@@ -1,5 +1,6 @@
 // Rows of optimizers. Gradients that are selected rows stay on the host.
 #include "kernels/cuda/lamb.h"
+#include "kernels/cuda/lars.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/optimizer.h"
 #include "kernels/cuda/row.h"
@@ -150,6 +151,21 @@ absl::Status Rmsprop(KernelContext& ctx) {
                           numbers, {task}, StreamOf(ctx));
 }
 
+absl::Status Lars(KernelContext& ctx) {
+  const auto& attrs = ctx.attrs<optimizer::LarsAttrs>();
+  const LarsNumbers numbers{.mu = attrs.mu,
+                            .coefficient = attrs.coefficient,
+                            .epsilon = attrs.epsilon,
+                            .rescale = attrs.rescale};
+  INTERP_ASSIGN_OR_RETURN(const Workspace work, ctx.workspace(LarsWorkspaceBytes()));
+  for (size_t i = 0; i < ctx.inputs(optimizer::kParam).size(); ++i) {
+    UpdateTask task = TaskOf<1, 0>(ctx, i);
+    task.decay = attrs.decay[attrs.decay.size() == 1 ? 0 : i];
+    INTERP_RETURN_IF_ERROR(UpdateByLars(numbers, task, work.data(), StreamOf(ctx)));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Lamb(KernelContext& ctx) {
   constexpr int kSkipUpdate = FormOf<2, 2>::kFirstOther;
   const auto& attrs = ctx.attrs<optimizer::LambAttrs>();
@@ -171,6 +187,7 @@ INTERP_REGISTER_KERNELS("adam", RowsFor(kFloats, Adam));
 INTERP_REGISTER_KERNELS("adamw", RowsFor(kFloats, Adam));
 INTERP_REGISTER_KERNELS("merged_adam", RowsFor(kFloats, MergedAdam));
 INTERP_REGISTER_KERNELS("lamb", RowsFor(kFloats, Lamb));
+INTERP_REGISTER_KERNELS("lars_momentum", RowsFor(kFloats, Lars));
 INTERP_REGISTER_KERNELS("adagrad", RowsFor(kFloats, Adagrad));
 INTERP_REGISTER_KERNELS("decayed_adagrad", RowsFor(kFloats, Adagrad));
 INTERP_REGISTER_KERNELS("adadelta", RowsFor(kFloats, Adadelta));

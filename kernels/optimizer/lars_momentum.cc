@@ -2,22 +2,18 @@
 // where wd, P and G are positive, else l; v = mu v + L (g + wd p); p -= v. Slots are lists.
 #include "kernels/optimizer/definition.h"
 #include "kernels/optimizer/norm.h"
+#include "kernels/optimizer/update_attrs.h"
 
 namespace interp::optimizer {
 namespace {
 
 constexpr Form<1> kLars = {.states = {{{"Velocity", "VelocityOut"}}}, .lists = true};
 
-struct Attrs {
-  float mu, coefficient, epsilon, rescale;
-  std::vector<float> decay = {};  // one for each parameter, or one for all
-};
-
-Attrs ReadAttrs(AttrReader& reader) {
-  Attrs attrs{.mu = reader.Float("mu", 0),
-              .coefficient = reader.Float("lars_coeff", 0.001f),
-              .epsilon = reader.Float("epsilon", 0),
-              .rescale = reader.Float("rescale_grad", 1)};
+LarsAttrs ReadAttrs(AttrReader& reader) {
+  LarsAttrs attrs{.mu = reader.Float("mu", 0),
+                  .coefficient = reader.Float("lars_coeff", 0.001f),
+                  .epsilon = reader.Float("epsilon", 0),
+                  .rescale = reader.Float("rescale_grad", 1)};
   // Before Paddle 2.2 it was one number.
   const Attr* decay = reader.op().FindAttr("lars_weight_decay");
   if (decay != nullptr && std::holds_alternative<float>(decay->value)) {
@@ -29,7 +25,7 @@ Attrs ReadAttrs(AttrReader& reader) {
 }
 
 absl::Status InferLars(InferContext& ctx) {
-  const size_t decays = ctx.attrs<Attrs>().decay.size();
+  const size_t decays = ctx.attrs<LarsAttrs>().decay.size();
   const size_t params = ctx.inputs(kParam).size();
   if (decays != 1 && decays != params) {
     return InvalidArgument("attribute 'lars_weight_decay' has ", decays, " values, expected 1 or ",
@@ -49,7 +45,7 @@ struct Rule {
 
 template <typename M>
 M LocalRate(const KernelContext& ctx, size_t i, M decay, const Tensor& param) {
-  const Attrs& attrs = ctx.attrs<Attrs>();
+  const auto& attrs = ctx.attrs<LarsAttrs>();
   const M rate = LearningRate<M>(ctx, i);
   if (!(decay > 0)) return rate;
   const M p = static_cast<M>(Norm<M>(ctx.num_threads(), param));
@@ -61,7 +57,7 @@ M LocalRate(const KernelContext& ctx, size_t i, M decay, const Tensor& param) {
 
 template <typename M>
 absl::Status LarsMomentum(KernelContext& ctx) {
-  const Attrs& attrs = ctx.attrs<Attrs>();
+  const auto& attrs = ctx.attrs<LarsAttrs>();
   std::vector<Task<M, 1, Rule<M>>> tasks;
   for (size_t i = 0; i < ctx.inputs(kParam).size(); ++i) {
     INTERP_ASSIGN_OR_RETURN(auto update, (CollectUpdate<M, kLars>(ctx, i)));
@@ -77,7 +73,7 @@ OpDef LarsDef() {
   OpDef def =
       UpdateDef<kLars>("lars_momentum", UpdateKernels(LarsMomentum<float>, LarsMomentum<double>));
   def.infer = InferLars;
-  def.parse = ParseAttrs<Attrs, ReadAttrs>;
+  def.parse = ParseAttrs<LarsAttrs, ReadAttrs>;
   return def;
 }
 

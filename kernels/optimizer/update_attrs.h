@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace interp::optimizer {
 
@@ -18,6 +19,11 @@ struct AdadeltaAttrs {
 
 struct AdamaxAttrs {
   float beta1, beta2, epsilon;
+};
+
+struct LarsAttrs {
+  float mu, coefficient, epsilon, rescale;
+  std::vector<float> decay = {};  // one for each parameter, or one for all
 };
 
 struct RmspropAttrs {

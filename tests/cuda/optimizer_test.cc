@@ -97,6 +97,26 @@ TEST_F(CudaOptimizer, StepsAsThatOfTheHost) {
   }
 }
 
+TEST_F(CudaOptimizer, StepsByLarsAsTheHostDoes) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+    for (const bool master : {false, true}) {
+      for (const float decay : {0.0f, 0.02f}) {
+        if (master && dtype == DType::kFloat32) continue;
+        SCOPED_TRACE(absl::StrCat(Name(dtype), " ", master, ", decay ", decay));
+        Inputs inputs = StepInputs(dtype, 2100, master);
+        AddStates(inputs, {"Velocity"}, 2100);
+        ExpectTheHostsStep("lars_momentum",
+                           {{"mu", 0.9f},
+                            {"lars_coeff", 0.5f},
+                            {"epsilon", 0.1f},
+                            {"rescale_grad", -2.0f},
+                            {"lars_weight_decay", std::vector<float>{decay}}},
+                           inputs);
+      }
+    }
+  }
+}
+
 TEST_F(CudaOptimizer, StepsByAdamaxAsTheHostDoes) {
   for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
     for (const bool master : {false, true}) {
