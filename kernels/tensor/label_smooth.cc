@@ -1,5 +1,7 @@
 // label_smooth: Out = (1 - epsilon) * X + epsilon * prior, where the prior is PriorDist along the
 // last dimension, or the same for all classes without it.
+#include "kernels/tensor/label_smooth.h"
+
 #include "core/op_def.h"
 #include "kernels/util/parallel_for.h"
 
@@ -9,14 +11,6 @@ namespace {
 constexpr int kX = 0;
 constexpr int kPriorDist = 1;
 constexpr int kOut = 0;
-
-struct LabelSmoothAttrs {
-  float epsilon = 0;
-};
-
-LabelSmoothAttrs ReadLabelSmoothAttrs(AttrReader& reader) {
-  return {reader.Float("epsilon", 0.0f)};
-}
 
 absl::Status InferLabelSmooth(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;

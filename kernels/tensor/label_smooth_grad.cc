@@ -1,5 +1,6 @@
 // label_smooth_grad: X@GRAD = (1 - epsilon) * Out@GRAD.
 #include "core/op_def.h"
+#include "kernels/tensor/label_smooth.h"
 #include "kernels/util/infer_like.h"
 #include "kernels/util/parallel_for.h"
 
@@ -8,14 +9,6 @@ namespace {
 
 constexpr int kOutGrad = 0;
 constexpr int kXGrad = 0;
-
-struct LabelSmoothAttrs {
-  float epsilon = 0;
-};
-
-LabelSmoothAttrs ReadLabelSmoothAttrs(AttrReader& reader) {
-  return {reader.Float("epsilon", 0.0f)};
-}
 
 template <typename T>
 absl::Status LabelSmoothGrad(KernelContext& ctx) {

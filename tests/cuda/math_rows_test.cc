@@ -33,6 +33,15 @@ TEST_F(MathRows, FunctionsWithoutAttributesGiveWhatTheHostGives) {
   ExpectSameAsHost({"acosh", {}, {{"X", SomeTensor<float>({40})}}});
 }
 
+TEST_F(MathRows, LabelsAreSmoothedAsOnTheHost) {
+  const Tensor x = SomeTensor<float>({3, 2, 7});
+  const std::vector<Attr> attrs = {{"epsilon", 0.1f}};
+  ExpectSameAsHost({"label_smooth", attrs, {{"X", x}}});
+  ExpectSameAsHost(
+      {"label_smooth", attrs, {{"X", x}, {"PriorDist", SomeTensor<float>({1, 7}, 2)}}});
+  ExpectSameAsHost({"label_smooth_grad", attrs, {{"Out@GRAD", x}}});
+}
+
 TEST_F(MathRows, RoundIsHalfAwayFromZero) {
   const float below_half = std::nextafter(0.5f, 0.0f);
   ExpectSameAsHost(
