@@ -139,9 +139,8 @@ TEST(CudnnRefusals, OfPartsThatAreNotFinal) {
   ASSERT_EQ(cudnnCreate(&handle), CUDNN_STATUS_SUCCESS);
   const Descriptor operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
   Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-  ASSERT_EQ(
-      graph.Set<cudnnHandle_t>(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, {handle}),
-      CUDNN_STATUS_SUCCESS);
+  ASSERT_EQ(graph.Set<cudnnHandle_t>(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, {handle}),
+            CUDNN_STATUS_SUCCESS);
   ASSERT_EQ(graph.Set<cudnnBackendDescriptor_t>(
                 CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, {operation.handle()}),
             CUDNN_STATUS_SUCCESS);

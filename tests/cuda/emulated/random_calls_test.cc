@@ -96,7 +96,8 @@ TEST_P(CudaRandomFaults, AreErrorsAndTheNextRunDrawsWhatTheRunWouldHave) {
     for (int64_t nth = 1; nth <= times; ++nth) {
       SCOPED_TRACE(absl::StrCat(call, " ", nth));
       machine->FailCall(call, static_cast<int>(nth), GetParam());
-      masks->Run().IgnoreError();  // what it gives is right, or an error
+      masks->Run().IgnoreError();                     // what it gives is right, or an error
+      machine->FailCall(call, 1 << 30, cudaSuccess);  // which may not have come to it
       if (fatal) {
         masks.reset();
         machine.reset();
