@@ -46,21 +46,6 @@ absl::Status InferPair(InferContext& ctx, int output, bool scalar, const SlotPai
   return absl::OkStatus();
 }
 
-absl::Status CheckGrads(const InferContext& ctx) {
-  const auto params = ctx.inputs(kParam);
-  const auto grads = ctx.inputs(kGrad);
-  if (grads.size() != params.size()) {
-    return InvalidArgument("'Grad' has ", grads.size(), " arguments, 'Param' ", params.size());
-  }
-  for (size_t i = 0; i < grads.size(); ++i) {
-    INTERP_RETURN_IF_ERROR(CheckFloats(params[i], "Param"));
-    // Of selected rows the kernel sees the shape.
-    if (InputIsRows(ctx, kGrad, i)) continue;
-    INTERP_RETURN_IF_ERROR(CheckLikeParam(grads[i], *params[i], "Grad"));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status CheckRates(const InferContext& ctx) {
   const auto rates = ctx.inputs(kLearningRate);
   const size_t params = ctx.inputs(kParam).size();
@@ -89,9 +74,23 @@ absl::Status CheckSkipUpdate(const InferContext& ctx, int slot) {
 
 namespace internal {
 
-absl::Status Infer(InferContext& ctx, absl::Span<const SlotPair> states,
-                   absl::Span<const SlotPair> scalars) {
-  INTERP_RETURN_IF_ERROR(CheckGrads(ctx));
+absl::Status CheckGrads(const InferContext& ctx) {
+  const auto params = ctx.inputs(kParam);
+  const auto grads = ctx.inputs(kGrad);
+  if (grads.size() != params.size()) {
+    return InvalidArgument("'Grad' has ", grads.size(), " arguments, 'Param' ", params.size());
+  }
+  for (size_t i = 0; i < grads.size(); ++i) {
+    INTERP_RETURN_IF_ERROR(CheckFloats(params[i], "Param"));
+    // Of selected rows the kernel sees the shape.
+    if (InputIsRows(ctx, kGrad, i)) continue;
+    INTERP_RETURN_IF_ERROR(CheckLikeParam(grads[i], *params[i], "Grad"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InferButGrad(InferContext& ctx, absl::Span<const SlotPair> states,
+                          absl::Span<const SlotPair> scalars) {
   INTERP_RETURN_IF_ERROR(CheckRates(ctx));
   INTERP_RETURN_IF_ERROR(InferPair(ctx, kParamOut, /*scalar=*/false, {"Param", "ParamOut"}));
   int output = kFirstStateOut;

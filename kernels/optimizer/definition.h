@@ -60,6 +60,10 @@ inline std::vector<KernelDef> UpdateKernels(KernelFn in_float, KernelFn in_doubl
 template <const auto& kForm>
 absl::Status InferUpdate(InferContext& ctx);
 
+// The same without the gradient, which has a form of its own.
+template <const auto& kForm>
+absl::Status InferUpdateButGrad(InferContext& ctx);
+
 // Checks that an input of one element is one, if it is there at all.
 absl::Status CheckScalar(const InferContext& ctx, int slot, absl::string_view name);
 
@@ -112,15 +116,22 @@ absl::Status RunUpdate(KernelContext& ctx, const Rule& rule,
 
 namespace internal {
 
-absl::Status Infer(InferContext& ctx, absl::Span<const SlotPair> states,
-                   absl::Span<const SlotPair> scalars);
+absl::Status CheckGrads(const InferContext& ctx);
+absl::Status InferButGrad(InferContext& ctx, absl::Span<const SlotPair> states,
+                          absl::Span<const SlotPair> scalars);
 OpDef DefOf(absl::string_view type, std::vector<SlotPair> pairs, int grad_flags, int list_flags);
 
 }  // namespace internal
 
 template <const auto& kForm>
 absl::Status InferUpdate(InferContext& ctx) {
-  return internal::Infer(ctx, kForm.states, kForm.scalars);
+  INTERP_RETURN_IF_ERROR(internal::CheckGrads(ctx));
+  return InferUpdateButGrad<kForm>(ctx);
+}
+
+template <const auto& kForm>
+absl::Status InferUpdateButGrad(InferContext& ctx) {
+  return internal::InferButGrad(ctx, kForm.states, kForm.scalars);
 }
 
 template <const auto& kForm>

@@ -302,6 +302,15 @@ def _fused_conv3d(r, op):
 # ----------------------------------------------------------------------------
 # Layers
 # ----------------------------------------------------------------------------
+@cases("self_dp_attention")
+def _self_dp_attention(r, op):
+    for dtype in FLOATS:
+        for name, shape, alpha in (("heads", (2, 8, 3, 4, 16), 0.25), ("one_head", (2, 33, 3, 1, 32), 0.2), ("odd", (1, 5, 3, 2, 7), 1.0),
+                                   ("one_step", (3, 1, 3, 2, 4), 0.5)):
+            # Paddle computes exponentials in float for float64, too.
+            yield Case(f"{name}_{dtype}", {"X": r.f(shape, dtype=dtype)}, "Out", {"alpha": alpha, "head_number": shape[3]}, tol=(1e-5, 2e-6))
+
+
 @cases("fused_dropout_add")
 def _dropout_add(r, op):
     for dtype in FLOATS:

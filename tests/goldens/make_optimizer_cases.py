@@ -131,6 +131,48 @@ def _merged_adam(r, op):
     yield Case("global_pows", lists(r, "adam", 2), {name: 2 for name in outs}, {"use_global_beta_pow": True}, alias=outs)
 
 
+@cases("fused_adam")
+def _fused_adam(r, op):
+    names = {"Param": "Params", "Grad": "Grads", "LearningRate": "LearningRate", "Moment1": "Moments1", "Moment2": "Moments2",
+             "Beta1Pow": "Beta1Pows", "Beta2Pow": "Beta2Pows"}
+    outs = {f"{names[slot]}Out": names[slot] for slot in outputs("adam").values()}
+
+    def one(name, dtype="float32", apart=False, skip=None, **attrs):
+        ins = {names[slot]: values for slot, values in lists(r, "adam", 3, dtype, one_rate=True).items()}
+        ins["LearningRate"] = ins["LearningRate"][0]
+        if skip is not None:
+            ins["SkipUpdate"] = np.array([skip])
+        return Case(name, ins, {name: 3 for name in outs}, {"epsilon": 1e-3, "chunk_size": 65536, **attrs}, alias={} if apart else outs)
+    for dtype in FLOATS:
+        yield one(f"plain_{dtype}", dtype, beta1=0.8)
+        yield one(f"decay_{dtype}", dtype, use_adamw=True, weight_decay=0.1)
+    yield one("decay_unused", weight_decay=0.1)
+    yield one("global_pows", use_global_beta_pow=True)
+    yield one("apart", apart=True)
+    yield one("skipped", skip=True)
+    yield one("not_skipped", skip=False, use_adamw=True, weight_decay=0.1)
+
+
+@cases("sparse_momentum")
+def _sparse_momentum(r, op):
+    def one(name, rows, dtype="float32", axis=0, shape=(6, 5), index="int64", tensor=False, **attrs):
+        ins = inputs(r, "momentum", shape, dtype)
+        ins["Grad"] = r.f((len(rows), shape[1]) if axis == 0 else (shape[0], len(rows)), dtype=dtype)
+        ins["Index"] = np.array(rows, index)
+        if tensor:
+            ins["Axis"] = np.array([axis], "int32")
+        return Case(name, ins, "ParamOut,VelocityOut", {"mu": 0.9, "axis": 0 if tensor else axis, **attrs},
+                    alias=outputs("momentum"))
+    l2 = {"regularization_method": "l2_decay", "regularization_coeff": 0.1}
+    for dtype in FLOATS:
+        for axis in (0, 1):
+            yield one(f"axis{axis}_{dtype}", [4, 1], dtype, axis)
+            yield one(f"repeats{axis}_{dtype}", [3, 1, 1, 1, 0], dtype, axis, use_nesterov=True, rescale_grad=0.5, **l2)
+    yield one("int32", [2, 5], index="int32", **l2)
+    yield one("axis_tensor", [2, 3, 0], tensor=True, axis=1)
+    yield one("one_row", [0], shape=(1, 3))
+
+
 @cases("merged_momentum")
 def _merged_momentum(r, op):
     outs = outputs("momentum")

@@ -123,6 +123,18 @@ def _multinomial(r, op):
     yield Case("no_rows", {"X": np.zeros((0, 3), "float32")}, "Out", {"num_samples": 1, "replacement": False})
 
 
+@cases("dropout_nd")
+def _dropout_nd(r, op):
+    for mode in ("upscale_in_train", "downgrade_in_infer"):
+        base = {"dropout_prob": 0.3, "dropout_implementation": mode}
+        for name, axis in (("rows", [0]), ("columns", [1]), ("two", [0, 2]), ("all", [0, 1, 2]), ("whole", [])):
+            for dtype in ("float32", "float64"):
+                yield Case(f"{name}_{mode[:2]}_{dtype}", {"X": r.f((3, 4, 5), dtype=dtype), "Seed": np.array([7], "int32")}, "Out,Mask",
+                           {**base, "axis": axis})
+        yield Case(f"test_{mode[:2]}", {"X": r.f((3, 4, 5))}, "Out,Mask", {**base, "axis": [1], "is_test": True}, nofetch=("Mask",))
+    yield Case("nothing_dropped", {"X": r.f((3, 4)), "Seed": np.array([3], "int32")}, "Out,Mask", {"dropout_prob": 0.0, "axis": [0]})
+
+
 @cases("dropout")
 def _dropout(r, op):
     for dtype in FLOATS:
