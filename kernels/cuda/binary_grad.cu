@@ -64,9 +64,9 @@ __device__ float ByY(BinaryGradientOp op, float x, float y, float grad) {
     case BinaryGradientOp::kDiv:
       return -grad * (x / y) / y;
     case BinaryGradientOp::kMax:
-      return x > y ? 0.0f : grad;
+      return x <= y ? grad : 0.0f;
     case BinaryGradientOp::kMin:
-      return x < y ? 0.0f : grad;
+      return x >= y ? grad : 0.0f;
     case BinaryGradientOp::kFMax:
       return x >= y || y != y ? 0.0f : grad;
     case BinaryGradientOp::kFMin:

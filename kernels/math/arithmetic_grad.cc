@@ -1,5 +1,6 @@
 // Gradients of elementwise_add, _sub, _mul, _div, _max, _min, _fmax, _fmin and _pow. Of equal
-// operands, max and min give the gradient to Y, fmax and fmin to X, as Paddle does.
+// operands, max and min give the gradient to Y, fmax and fmin to X; where one is NaN, max and min
+// give it to neither. All that is as in Paddle.
 #include <cmath>
 
 #include "kernels/math/binary_grad.h"
@@ -65,7 +66,7 @@ struct DivGrad {
   }
 };
 
-// What chooses an operand by `Chooses::X`: the gradient goes to the chosen one.
+// What chooses operands by `Chooses::X` and `Chooses::Y`: the gradient goes to the chosen one.
 template <typename Chooses>
 struct ChoiceGrad {
   static constexpr Takes kX = Takes::kBoth;
@@ -76,7 +77,7 @@ struct ChoiceGrad {
   }
   template <typename T>
   static T Y(T x, T y, T grad) {
-    return Chooses::X(x, y) ? T{0} : grad;
+    return Chooses::Y(x, y) ? grad : T{0};
   }
 };
 
@@ -85,11 +86,19 @@ struct Larger {
   static bool X(T x, T y) {
     return x > y;
   }
+  template <typename T>
+  static bool Y(T x, T y) {
+    return x <= y;
+  }
 };
 struct Smaller {
   template <typename T>
   static bool X(T x, T y) {
     return x < y;
+  }
+  template <typename T>
+  static bool Y(T x, T y) {
+    return x >= y;
   }
 };
 struct LargerNumber {
@@ -97,11 +106,19 @@ struct LargerNumber {
   static bool X(T x, T y) {
     return x >= y || y != y;
   }
+  template <typename T>
+  static bool Y(T x, T y) {
+    return !X(x, y);
+  }
 };
 struct SmallerNumber {
   template <typename T>
   static bool X(T x, T y) {
     return x <= y || y != y;
+  }
+  template <typename T>
+  static bool Y(T x, T y) {
+    return !X(x, y);
   }
 };
 

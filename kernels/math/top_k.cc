@@ -40,7 +40,8 @@ absl::Status InferTopK(InferContext& ctx) {
   if (!axis.has_value()) return InvalidArgument("axis is ", attr_axis, " for 'X' ", ToString(x));
   INTERP_ASSIGN_OR_RETURN(const int64_t k, ReadK(ctx));
   const int64_t length = x.rank() == 0 ? 1 : x[*axis];
-  if (k < 1 || k > length) {
+  // As in Paddle, a number has one largest element whatever k is.
+  if (x.rank() > 0 && (k < 1 || k > length)) {
     return InvalidArgument("k is ", k, " for 'X' ", ToString(x), ", expected 1 to ", length);
   }
   for (const int output : {kOut, kIndices}) {

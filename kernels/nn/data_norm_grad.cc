@@ -1,7 +1,7 @@
 // data_norm_grad: X@GRAD = Y@GRAD Scales [scale_w], and the gradients of scale_w and bias. What
 // goes by the names BatchSize@GRAD, BatchSum@GRAD and BatchSquareSum@GRAD are no derivatives: they
 // are the statistics of this batch, per row, that a trainer adds to the sums. With `slot_dim`, rows
-// of a slot that shows nothing do not count.
+// of a slot that shows nothing do not count; with scale_w, too, X@GRAD is 0 there, as in Paddle.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -97,17 +97,30 @@ struct DataNormRows {
     return sums;
   }
 
-  // `weight` may be null.
+  void InputGradient(T* x_grad, int threads) const {
+    ForEachRow(threads, [&](int64_t row) {
+      for (int64_t i = 0; i < width; ++i) {
+        x_grad[row * width + i] = y_grad[row * width + i] * scales[i];
+      }
+    });
+  }
   void InputGradient(const T* weight, T* x_grad, int threads) const {
+    ForEachRow(threads, [&](int64_t row) {
+      T* const to = x_grad + row * width;
+      const T* const grad = y_grad + row * width;
+      std::fill_n(to, width, T{0});
+      ForEachSlot(row, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) to[i] = grad[i] * scales[i] * weight[i];
+      });
+    });
+  }
+
+ private:
+  template <typename Body>
+  void ForEachRow(int threads, const Body& body) const {
     const int64_t grain = kElementwiseGrain / std::max<int64_t>(width, 1) + 1;
     ParallelFor(threads, rows, grain, [&](int64_t first, int64_t last) {
-      for (int64_t row = first; row < last; ++row) {
-        T* to = x_grad + row * width;
-        const T* grad = y_grad + row * width;
-        for (int64_t i = 0; i < width; ++i) {
-          to[i] = grad[i] * scales[i] * (weight == nullptr ? T{1} : weight[i]);
-        }
-      }
+      for (int64_t row = first; row < last; ++row) body(row);
     });
   }
 };
@@ -150,8 +163,12 @@ absl::Status DataNormGrad(KernelContext& ctx) {
   Give<T>(sums.product, ctx.optional_output(kScaleWGrad));
   Give<T>(sums.gradient, ctx.optional_output(kBiasGrad));
   if (Tensor* x_grad = ctx.optional_output(kXGrad)) {
-    const T* weight = attrs.scale_and_shift ? ctx.input(kScaleW).data<T>() : nullptr;
-    task.InputGradient(weight, x_grad->mutable_data<T>(), ctx.num_threads());
+    T* const to = x_grad->mutable_data<T>();
+    if (attrs.scale_and_shift) {
+      task.InputGradient(ctx.input(kScaleW).data<T>(), to, ctx.num_threads());
+    } else {
+      task.InputGradient(to, ctx.num_threads());
+    }
   }
   return absl::OkStatus();
 }

@@ -43,8 +43,8 @@ struct GroupSizes {
 inline absl::StatusOr<GroupSizes> ResolveGroups(const OpContext& ctx, int end) {
   const auto& attrs = ctx.attrs<GroupNormAttrs>();
   const Shape& x = ctx.input(0).shape;
-  if (x.rank() < 2 || x.rank() > 5) {
-    return InvalidArgument("input 'X' has shape ", ToString(x), ", expected 2 to 5 dims");
+  if (x.rank() < 2) {
+    return InvalidArgument("input 'X' has shape ", ToString(x), ", expected at least 2 dims");
   }
   const int64_t channels = attrs.channels_last_dims ? x.back() : x[1];
   const int64_t groups = attrs.groups == 0 ? channels : attrs.groups;

@@ -121,6 +121,9 @@ def _elementwise(r, op):
         for dtype in FLOATS if name in ("same", "bias", "both_ways") else FLOATS[:1]:
             yield Case(f"{name}_{dtype}", {"X": r.f(x, 0.3, 3, dtype), "Y": r.f(y, 0.5, 2, dtype)}, "Out", {"axis": axis})
     yield Case("ties", {"X": r.i((3, 5), 1, 2, "float32"), "Y": r.i((3, 5), 1, 2, "float32")}, "Out", {"axis": -1})
+    if op in ("elementwise_max", "elementwise_min", "elementwise_fmax", "elementwise_fmin"):
+        nan = float("nan")
+        yield Case("nan", {"X": np.array([nan, 1, nan, 2, 3], "float32"), "Y": np.array([1, nan, nan, 1, 4], "float32")}, "Out", {"axis": -1})
 
 
 # ----------------------------------------------------------------------------

@@ -187,6 +187,8 @@ def _group_norm(r, op):
         yield Case(f"groups3_{dtype}", {"X": r.f((3, 6, 5, 4), dtype=dtype), "Scale": r.f((6,), dtype=dtype),
                                         "Bias": r.f((6,), dtype=dtype)}, "Y,Mean,Variance",
                    {"epsilon": 1e-4, "groups": 3, "data_layout": "NCHW"})
+    yield Case("nchw_6d", {"X": r.f((2, 4, 2, 1, 3, 2)), "Scale": r.f((4,)), "Bias": r.f((4,))}, "Y,Mean,Variance",
+               {"epsilon": 1e-4, "groups": 2, "data_layout": "NCHW"})
 
 
 @cases("instance_norm")
@@ -223,6 +225,12 @@ def _data_norm(r, op):
                        {"X": x, "BatchSize": r.f((6,), 5, 9, dtype), "BatchSum": r.f((6,), dtype=dtype),
                         "BatchSquareSum": r.f((6,), 5, 9, dtype)}, "Y,Means,Scales",
                        {"epsilon": 1e-3, "slot_dim": 3 if slots else -1, "enable_scale_and_shift": False})
+        x = r.f((5, 6), dtype=dtype)
+        x[1, 0] = x[1, 3] = x[2, 3] = 0
+        yield Case(f"slots_scaled_{dtype}",
+                   {"X": x, "BatchSize": r.f((6,), 5, 9, dtype), "BatchSum": r.f((6,), dtype=dtype), "BatchSquareSum": r.f((6,), 5, 9, dtype),
+                    "scale_w": r.f((6,), dtype=dtype), "bias": r.f((6,), dtype=dtype)}, "Y,Means,Scales",
+                   {"epsilon": 1e-3, "slot_dim": 3, "enable_scale_and_shift": True})
     yield Case("scaled", {"X": r.f((4, 3)), "BatchSize": r.f((3,), 5, 9), "BatchSum": r.f((3,)), "BatchSquareSum": r.f((3,), 5, 9),
                           "scale_w": r.f((3,)), "bias": r.f((3,))}, "Y,Means,Scales",
                {"epsilon": 1e-3, "slot_dim": -1, "enable_scale_and_shift": True})
@@ -233,6 +241,15 @@ def _softmax(r, op):
     for axis in (1, -1):
         yield Case(f"axis{axis}_double", {"X": r.f((3, 35, 5), dtype="float64")}, "Out", {"axis": axis})
     yield Case("long_rows", {"X": r.f((4, 133))}, "Out", {"axis": -1})
+
+
+@cases("dropout_nd")
+def _dropout_nd(r, op):
+    for dtype in ("float32", "float64"):
+        for mode in ("upscale_in_train", "downgrade_in_infer"):
+            # With fewer axes Paddle reads beyond the mask.
+            yield Case(f"all_{mode[:2]}_{dtype}", {"X": r.f((3, 4, 5), dtype=dtype), "Seed": np.array([7], "int32")}, "Out,Mask",
+                       {"dropout_prob": 0.3, "dropout_implementation": mode, "axis": [0, 1, 2]})
 
 
 @cases("dropout")

@@ -301,7 +301,8 @@ def _top_k_v2(r, op):
         yield Case(f"middle_{dtype}", {"X": r.distinct((3, 7, 2), -40, 40, dtype)}, "Out,Indices",
                    {"k": 3, "axis": -2, "largest": False, "sorted": True})
     yield Case("nan", {"X": f32(1, NAN, 2, 5, 3)}, "Out,Indices", {"k": 3, "axis": 0, "largest": True, "sorted": True})
-    yield Case("scalar", {"X": r.f(())}, "Out,Indices", {"k": 1, "axis": -1, "largest": True, "sorted": True})
+    for k in (1, 3):
+        yield Case("scalar" if k == 1 else f"scalar_k{k}", {"X": r.f(())}, "Out,Indices", {"k": k, "axis": -1, "largest": True, "sorted": True})
 
 
 @cases("argsort")

@@ -147,7 +147,8 @@ def _batch_norm(r, op):
 @cases("group_norm")
 def _group_norm(r, op):
     for dtype in DTYPES:
-        for name, shape, layout in (("nchw_3d", (2, 6, 5), "NCHW"), ("nhwc_5d", (1, 2, 2, 3, 6), "NHWC"), ("pairs", (3, 6, 1, 1), "NCHW")):
+        for name, shape, layout in (("nchw_3d", (2, 6, 5), "NCHW"), ("nhwc_5d", (1, 2, 2, 3, 6), "NHWC"), ("pairs", (3, 6, 1, 1), "NCHW"),
+                                    ("nchw_6d", (2, 6, 2, 1, 3, 2), "NCHW")):
             yield Case(f"{name}_{dtype}", {"X": r.f(shape, -2, 3, dtype), "Scale": r.f((6,), dtype=dtype), "Bias": r.f((6,), dtype=dtype)},
                        "Y,Mean,Variance", {"epsilon": 1e-4, "groups": 3, "data_layout": layout})
 
