@@ -60,10 +60,12 @@ absl::Status ExpandLeakyRelu(Expansion& ops) {
 }
 
 absl::Status ExpandClip(Expansion& ops) {
-  if (ops.Input("Min") != Expansion::kAbsent || ops.Input("Max") != Expansion::kAbsent) {
-    return Unimplemented("takes no 'Min' and 'Max'");
+  const VarId grad = GradientOf(ops, "clip_grad", {"X", ops.Input("X")}, ops.Input("grad_x@GRAD"));
+  if (grad != Expansion::kAbsent) {
+    for (const absl::string_view bound : {"Min", "Max"}) ops.AlsoTakes(bound, {ops.Input(bound)});
   }
-  return ExpandStraight(ops, "clip_grad", {"X", ops.Input("X")});
+  ops.Set("grad_out@GRAD", grad);
+  return absl::OkStatus();
 }
 
 ExpansionDef StraightDef(absl::string_view type, absl::string_view slot,

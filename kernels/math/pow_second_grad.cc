@@ -1,5 +1,7 @@
 // Second and third gradients of pow by a number n: n x^(n - 1), n (n - 1) x^(n - 2) and
 // n (n - 1) (n - 2) x^(n - 3), of which each is pow_grad of one degree less, times a number.
+#include <vector>
+
 #include "kernels/math/unary_second_grad.h"
 
 namespace interp::second_grad {
@@ -15,47 +17,53 @@ constexpr ThirdSlots kThirdPowSlots = {.value = "X",
                                        .u = "grad_grad_out@GRAD",
                                        .w = "grad_x@GRAD"};
 
-float Exponent(Expansion& ops) { return ops.attrs().Float("factor", 1); }
+// n - `less`, where a tensor gives n; kAbsent where the attribute does.
+VarId ExponentTensor(Expansion& ops, float less) {
+  const VarId n = ops.Input("FactorTensor");
+  if (n == Expansion::kAbsent || less == 0) return n;
+  const VarId shifted = ops.Add("scale", {{"X", n}});
+  ops.SetAttr("scale", 1.0F);
+  ops.SetAttr("bias", -less);
+  return shifted;
+}
 
-VarId PowGradient(Expansion& ops, VarId x, float exponent, VarId factor) {
+VarId PowGradient(Expansion& ops, VarId x, float less, VarId factor) {
+  const VarId exponent = ExponentTensor(ops, less);
   const VarId grad = GradientOf(ops, "pow_grad", {"X", x}, factor);
-  if (grad != Expansion::kAbsent) ops.SetAttr("factor", exponent);
+  if (grad == Expansion::kAbsent) return grad;
+  ops.SetAttr("factor", ops.attrs().Float("factor", 1) - less);
+  ops.AlsoTakes("FactorTensor", {exponent});
   return grad;
 }
 
-VarId PowFirst(Expansion& ops, VarId x, VarId factor) {
-  return PowGradient(ops, x, Exponent(ops), factor);
+// (n - `less`) times the value.
+VarId TimesExponent(Expansion& ops, VarId value, float less) {
+  const VarId exponent = ExponentTensor(ops, less);
+  if (exponent == Expansion::kAbsent) {
+    return ops.Scale(value, ops.attrs().Float("factor", 1) - less);
+  }
+  const VarId number = ops.Add("reshape", {{"X", exponent}});
+  ops.SetAttr("shape", std::vector<int32_t>());
+  return ops.Add("elementwise_mul", {{"X", value}, {"Y", number}});
 }
+
+VarId PowFirst(Expansion& ops, VarId x, VarId factor) { return PowGradient(ops, x, 0, factor); }
 VarId PowSecond(Expansion& ops, VarId x, VarId factor) {
-  const float n = Exponent(ops);
-  return ops.Scale(PowGradient(ops, x, n - 1, factor), n);
+  return TimesExponent(ops, PowGradient(ops, x, 1, factor), 0);
 }
 VarId PowThird(Expansion& ops, VarId x, VarId factor) {
-  const float n = Exponent(ops);
-  return ops.Scale(PowGradient(ops, x, n - 2, factor), n * (n - 1));
+  return TimesExponent(ops, TimesExponent(ops, PowGradient(ops, x, 2, factor), 1), 0);
 }
 
-// An exponent that a tensor gives is not known here.
-template <absl::Status (*Expand)(Expansion&)>
-absl::Status WithoutTensor(Expansion& ops) {
-  if (ops.Input("FactorTensor") != Expansion::kAbsent) {
-    return Unimplemented("takes no 'FactorTensor'");
-  }
-  return Expand(ops);
-}
-
-ExpansionDef WithFactorSlot(ExpansionDef def, absl::Status (*expand)(Expansion&)) {
+ExpansionDef WithFactorSlot(ExpansionDef def) {
   def.inputs.push_back({"FactorTensor", kOptional});
-  def.expand = expand;
   return def;
 }
 
 INTERP_REGISTER_EXPANSION(
-    WithFactorSlot(SecondDef<PowFirst, PowSecond, kPowSlots>("pow_double_grad"),
-                   WithoutTensor<ExpandSecond<PowFirst, PowSecond, kPowSlots>>));
+    WithFactorSlot(SecondDef<PowFirst, PowSecond, kPowSlots>("pow_double_grad")));
 INTERP_REGISTER_EXPANSION(
-    WithFactorSlot(ThirdDef<PowFirst, PowSecond, PowThird, kThirdPowSlots>("pow_triple_grad"),
-                   WithoutTensor<ExpandThird<PowFirst, PowSecond, PowThird, kThirdPowSlots>>));
+    WithFactorSlot(ThirdDef<PowFirst, PowSecond, PowThird, kThirdPowSlots>("pow_triple_grad")));
 
 }  // namespace
 }  // namespace interp::second_grad

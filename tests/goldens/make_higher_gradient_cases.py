@@ -51,8 +51,18 @@ def _of_positive(r, op):
         yield Call(dtype, getattr(paddle, forward_of(op)), x=r.f((2, 3), 0.3, 2, dtype))
 
 
+def pow_by_tensor(x, n):
+    block = static.default_main_program().global_block()
+    out = block.create_var(name=f"{x.name}_pow", dtype=x.dtype, shape=x.shape)
+    block.append_op(type="pow", inputs={"X": x, "FactorTensor": paddle.full([1], n, "float32")}, outputs={"Out": out}, attrs={"factor": 1.0})
+    return out
+
+
 @cases(*second_and_third("pow"))
 def _pow(r, op):
+    for n in (3.0, -1.5):
+        yield Call(f"tensor_{str(n).replace('.', '_').replace('-', 'minus_')}", lambda x, n=n: pow_by_tensor(x, n), x=r.f((2, 3), 0.3, 2))
+    yield Call("tensor_rank_0", lambda x: pow_by_tensor(x, 2.5), x=r.f((), 0.3, 2))
     for dtype in DTYPES:
         for n in (1, 2, 3, 0.5, -1.5):
             yield Call(f"{str(n).replace('.', '_').replace('-', 'minus_')}_{dtype}", lambda x, n=n: paddle.pow(x, n),
@@ -72,6 +82,8 @@ def _activation(r, op):
 def _clip(r, op):
     for dtype in DTYPES:
         yield Call(dtype, lambda x: paddle.clip(x, -0.5, 0.4), x=r.f((3, 5), dtype=dtype))
+        yield Call(f"tensors_{dtype}", lambda x, d=dtype: paddle.clip(x, paddle.full([1], -0.5, d), paddle.full([1], 0.4, d)),
+                   x=r.f((3, 5), dtype=dtype))
 
 
 @cases(*second_and_third("elementwise_add", "elementwise_sub", "elementwise_mul", "elementwise_div"))
