@@ -1,7 +1,11 @@
 // Roots, powers and rounding: sqrt, rsqrt, square, reciprocal, abs, ceil, floor, round, trunc,
 // sign.
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "kernels/complex/complex_dtype.h"
 #include "kernels/math/scaled_gradient.h"
@@ -10,7 +14,7 @@
 namespace interp {
 namespace {
 
-// Like Paddle's vector code, the float form has no root of infinity but NaN.
+// Like Paddle's vector code, the float form has no root of infinity but NaN; see FloatSqrt.
 struct Sqrt {
   template <typename T>
   T operator()(T x) const {
@@ -117,6 +121,26 @@ OpDef AbsDef() {
   return def;
 }
 
+// The elements behind the last whole vector, which may be all, have the root of the standard
+// library.
+absl::Status FloatSqrt(KernelContext& ctx) {
+  constexpr int64_t kVector = 8;
+  const Tensor& x = ctx.input(unary::kX);
+  const int64_t rest = x.numel() % kVector;
+  const int64_t whole = x.numel() - rest;
+  std::array<float, kVector> roots;
+  for (int64_t i = 0; i < rest; ++i) roots[i] = std::sqrt(x.data<float>()[whole + i]);
+  INTERP_RETURN_IF_ERROR((Unary<Sqrt, float>(ctx)));
+  std::copy_n(roots.begin(), rest, ctx.output(unary::kOut).mutable_data<float>() + whole);
+  return absl::OkStatus();
+}
+
+OpDef SqrtDef() {
+  std::vector<KernelDef> kernels = RowsUnaryKernels<Sqrt, float, double, float16>();
+  kernels[0].run = WithRows<FloatSqrt>;
+  return TakingRows(UnaryDef<Sqrt>("sqrt", std::move(kernels), UnaryGradient::kOfOut));
+}
+
 OpDef SignDef() {
   OpDef def =
       TakingRows(PlainUnaryDef("sign", RowsUnaryKernels<Sign, float, double, float16, int32_t,
@@ -125,9 +149,7 @@ OpDef SignDef() {
   return def;
 }
 
-INTERP_REGISTER_OP(TakingRows(UnaryDef<Sqrt>("sqrt",
-                                             RowsUnaryKernels<Sqrt, float, double, float16>(),
-                                             UnaryGradient::kOfOut)));
+INTERP_REGISTER_OP(SqrtDef());
 INTERP_REGISTER_OP(FloatUnaryDef<Rsqrt>("rsqrt", UnaryGradient::kOfOut));
 INTERP_REGISTER_OP(FloatUnaryDef<Reciprocal>("reciprocal", UnaryGradient::kOfOut));
 INTERP_REGISTER_OP(FloatUnaryDef<Ceil>("ceil", UnaryGradient::kZero));

@@ -21,6 +21,17 @@ TEST(SpecialValues, ReluMakesNanZero) {
   EXPECT_EQ(Values<float>(OutputsOf(fc)[0]), (std::vector<float>{0, 0, 0}));
 }
 
+// Paddle's vectors of 8 have no root of infinity, what is behind the last of them has.
+TEST(SpecialValues, OnlyWholeVectorsHaveNoRootOfInfinity) {
+  for (const int64_t n : {1, 7, 9}) {
+    const std::vector<float> x(static_cast<size_t>(n), kInf);
+    const std::vector<float> roots =
+        Values<float>(OutputsOf({"sqrt", {{"X", TensorOf<float>({n}, x)}}, {"Out"}})[0]);
+    EXPECT_EQ(roots.back(), kInf) << n;
+    EXPECT_EQ(std::isnan(roots[0]), n > 8) << n;
+  }
+}
+
 TEST(SpecialValues, FloorDivisionStaysWithinWhatTheRemainderSays) {
   const OpRun run = {"elementwise_floordiv",
                      {{"X", TensorOf<float>({5}, {1, -2.5F, 3.4e38F, 7, -7})},
