@@ -19,7 +19,7 @@ __device__ float SquareOf(float x) { return x * x; }
 __device__ float PieceSlope(UnaryGradientOp op, float a, float b, float v) {
   switch (op) {
     case UnaryGradientOp::kAbs:
-      return static_cast<float>((v > 0) - (v < 0));
+      return v == 0 ? 0.0f : v / fabsf(v);
     case UnaryGradientOp::kBRelu:
       return v > a && v < b ? 1.0f : 0.0f;
     case UnaryGradientOp::kHardShrink:

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/op_def.h"
+#include "kernels/math/sorting.h"
 #include "kernels/util/fill_zero.h"
 #include "kernels/util/loops.h"
 #include "kernels/util/shape_args.h"
@@ -63,17 +64,32 @@ absl::Status InferMedian(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-template <typename T>
-struct Element {
-  T value;
-  int64_t position;
-};
-
 // Calls body(position, offset from the first) for the elements of a median.
 template <typename Body>
 void ForEachElement(const Groups& groups, const Body& body) {
   LoopCursor cursor(groups.elements);
   for (int64_t i = 0; i < groups.size; ++i, cursor.Next()) body(i, cursor.x());
+}
+
+// How many elements of each median are no NaN.
+template <typename T>
+std::vector<int64_t> CountNumbers(const Groups& groups, const T* x) {
+  std::vector<int64_t> counts(static_cast<size_t>(groups.count));
+  LoopCursor cursor(groups.medians);
+  for (int64_t& count : counts) {
+    const T* const from = x + cursor.x();
+    ForEachElement(groups,
+                   [&](int64_t, int64_t offset) { count += from[offset] == from[offset] ? 1 : 0; });
+    cursor.Next();
+  }
+  return counts;
+}
+
+// How many of the smallest elements Paddle's kernel selects, of every median as many. That decides
+// which of equal ones MedianIndex names.
+int64_t SelectedCount(const Groups& groups, const std::vector<int64_t>& numbers) {
+  const auto [fewest, most] = std::minmax_element(numbers.begin(), numbers.end());
+  return *fewest == groups.size ? groups.size / 2 + 1 : *most;
 }
 
 template <typename T>
@@ -85,24 +101,27 @@ absl::Status Median(KernelContext& ctx) {
   Tensor* const index = ctx.optional_output(kIndex);
   int64_t* const positions = index == nullptr ? nullptr : index->mutable_data<int64_t>();
   INTERP_ASSIGN_OR_RETURN(const Workspace work,
-                          ctx.workspace(static_cast<size_t>(groups.size) * sizeof(Element<T>)));
-  Element<T>* const elements = work.data<Element<T>>();
+                          ctx.workspace(static_cast<size_t>(groups.size) * sizeof(Ranked<T>)));
+  Ranked<T>* const elements = work.data<Ranked<T>>();
+  const std::vector<int64_t> numbers = CountNumbers(groups, x);
+  const int64_t selected = SelectedCount(groups, numbers);
   LoopCursor cursor(groups.medians);
   for (int64_t m = 0; m < groups.count; ++m, cursor.Next()) {
-    int64_t n = 0;
     const T* const from = x + cursor.x();
-    ForEachElement(groups, [&](int64_t i, int64_t offset) {
-      if (from[offset] == from[offset]) elements[n++] = {from[offset], i};
-    });
-    std::stable_sort(elements, elements + n,
-                     [](const Element<T>& a, const Element<T>& b) { return a.value < b.value; });
-    const Element<T> low = n > 0 ? elements[(n - 1) / 2] : Element<T>{T{0}, -1};
-    const Element<T> high = n > 0 ? elements[n / 2] : low;
+    const int64_t n = numbers[m];
+    Ranked<T> low = {T{0}, -1};
+    Ranked<T> high = low;
+    if (n > 0) {
+      ForEachElement(groups, [&](int64_t i, int64_t offset) { elements[i] = {from[offset], i}; });
+      SelectFirst<false>(elements, elements + groups.size, selected, /*sorted=*/true);
+      low = elements[(n - 1) / 2];
+      high = elements[n / 2];
+    }
     out[m] = static_cast<T>((static_cast<double>(low.value) + static_cast<double>(high.value)) / 2);
     if (n == 0) out[m] = std::numeric_limits<T>::quiet_NaN();
     if (positions == nullptr) continue;
-    positions[2 * m] = low.position;
-    positions[2 * m + 1] = high.position;
+    positions[2 * m] = low.index;
+    positions[2 * m + 1] = high.index;
   }
   return absl::OkStatus();
 }

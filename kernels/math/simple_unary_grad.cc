@@ -39,11 +39,12 @@ struct ReciprocalGrad {
   }
 };
 
+// As in Paddle, infinite numbers and NaN have none.
 struct AbsGrad {
   static constexpr UnaryGradient kKind = UnaryGradient::kOfX;
   template <typename T>
   T operator()(T x, T grad) const {
-    if constexpr (kIsComplex<T>) {
+    if constexpr (kIsComplex<T> || std::is_floating_point_v<T>) {
       return x == T{0} ? T{0} : grad * (x / std::abs(x));
     } else {
       return grad * static_cast<T>((x > 0) - (x < 0));

@@ -32,6 +32,35 @@ TEST(SpecialValues, OnlyWholeVectorsHaveNoRootOfInfinity) {
   }
 }
 
+TEST(SpecialValues, AbsHasNoSlopeAtInfinity) {
+  const OpRun run = {"abs_grad",
+                     {{"X", TensorOf<float>({5}, {kInf, -kInf, kNan, 0, -2})},
+                      {"Out@GRAD", TensorOf<float>({5}, {1, 2, 3, 4, 5})}},
+                     {"X@GRAD"}};
+  const std::vector<float> slopes = Values<float>(OutputsOf(run)[0]);
+  for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(std::isnan(slopes[i])) << i;
+  EXPECT_EQ(slopes[3], 0);
+  EXPECT_EQ(slopes[4], -5);
+}
+
+// Which of equal elements the gradient of a median goes to.
+TEST(SpecialValues, MediansOfEqualElementsAreThoseOfPaddle) {
+  struct Case {
+    std::vector<float> x;
+    std::vector<int64_t> index;
+  };
+  const std::vector<Case> cases = {
+      {{0, 0, 0, 0, 0}, {3, 3}},       {{0, 0, 0, 0}, {3, 0}},
+      {{1, 2, 2, 3, 2}, {4, 4}},       {{kNan, 1, 1, 1, kNan}, {3, 3}},
+      {{2, 2, 1, 1, 3, 3, 2}, {0, 0}}, {{5, 5, 5, 5, 5, 5, 5, 5, 5}, {8, 8}}};
+  for (const auto& [x, index] : cases) {
+    const OpRun run = {"nanmedian",
+                       {{"X", TensorOf<float>({static_cast<int64_t>(x.size())}, x)}},
+                       {"Out", "MedianIndex"}};
+    EXPECT_EQ(Values<int64_t>(OutputsOf(run)[1]), index) << x.size();
+  }
+}
+
 TEST(SpecialValues, FloorDivisionStaysWithinWhatTheRemainderSays) {
   const OpRun run = {"elementwise_floordiv",
                      {{"X", TensorOf<float>({5}, {1, -2.5F, 3.4e38F, 7, -7})},
