@@ -18,6 +18,7 @@
 #include "passes/forward_versions.h"
 #include "passes/gradient_flow.h"
 #include "passes/gradient_sums.h"
+#include "passes/make_op.h"
 #include "passes/op_effects.h"
 #include "passes/recurrent_states.h"
 #include "passes/skipped_branches.h"
@@ -331,9 +332,8 @@ absl::Status CheckLossGradient(const Program& program, VarId loss) {
 }
 
 Op FillLossGradient(Program& program, const Var& loss) {
-  Op op;
-  op.type = "fill_constant";
-  AddOutput(op, "Out", {program.Intern(GradientName(program.NameOf(loss.id)))});
+  const VarId gradient = program.Intern(GradientName(program.NameOf(loss.id)));
+  Op op = MakeOp("fill_constant", {}, {{"Out", {gradient}}});
   SetAttr(op, "shape", std::vector<int64_t>(loss.dims));
   SetAttr(op, "value", 1.0F);
   SetAttr(op, "dtype", static_cast<int32_t>(loss.dtype));

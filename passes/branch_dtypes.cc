@@ -11,7 +11,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/each_argument.h"
-#include "core/edit_op.h"
+#include "passes/make_op.h"
 #include "passes/op_effects.h"
 #include "passes/op_side.h"
 #include "passes/value_dtypes.h"
@@ -278,14 +278,8 @@ class Widener {
     for (Slot& slot : reader.inputs) {
       if (slot.name == "X") std::replace(slot.args.begin(), slot.args.end(), cast.var, to.id);
     }
-    Op op;
-    op.type = "cast";
-    AddInput(op, "X", {cast.var});
-    AddOutput(op, "Out", {to.id});
-    SetAttr(op, "in_dtype", static_cast<int32_t>(cast.from));
-    SetAttr(op, "out_dtype", static_cast<int32_t>(cast.to));
     block.vars.push_back(std::move(to));
-    return op;
+    return MakeCastOp(cast.var, block.vars.back().id, cast.from, cast.to);
   }
 
   VarId FreshVar(const std::string& stem) {

@@ -8,10 +8,10 @@
 #include "absl/container/flat_hash_set.h"
 #include "core/attr_reader.h"
 #include "core/each_argument.h"
-#include "core/edit_op.h"
 #include "core/op_role.h"
 #include "core/program_print.h"
 #include "passes/feed_fetch.h"
+#include "passes/make_op.h"
 #include "passes/op_effects.h"
 #include "passes/var_uses.h"
 
@@ -40,14 +40,6 @@ struct Use {
   bool fused = false;
   bool write = false;
 };
-
-Op MakeCopy(absl::string_view type, const Coalesced& group, int32_t role) {
-  Op op;
-  op.type = std::string(type);
-  op.attrs = group.alignment;
-  SetRole(op, role);
-  return op;
-}
 
 // Rewrites one block.
 class CoalescedBlock {
@@ -194,18 +186,18 @@ class CoalescedBlock {
 
   void Join(Coalesced& group) {
     if (!std::exchange(group.parts_newer, false)) return;
-    Op op = MakeCopy(kJoin, group, role_);
-    AddInput(op, "X", group.parts);
-    AddOutput(op, "Out", {group.fused});
-    made_.push_back(std::move(op));
+    PutCopy(MakeOp(kJoin, {{"X", group.parts}}, {{"Out", {group.fused}}}), group);
   }
 
   void Split(Coalesced& group) {
     if (!std::exchange(group.fused_newer, false)) return;
-    Op op = MakeCopy(kSplit, group, role_);
-    AddInput(op, "X", {group.fused});
-    AddInput(op, "Like", group.parts);
-    AddOutput(op, "Out", group.parts);
+    PutCopy(MakeOp(kSplit, {{"X", {group.fused}}, {"Like", group.parts}}, {{"Out", group.parts}}),
+            group);
+  }
+
+  void PutCopy(Op op, const Coalesced& group) {
+    op.attrs = group.alignment;
+    SetRole(op, role_);
     made_.push_back(std::move(op));
   }
 

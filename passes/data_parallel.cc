@@ -11,6 +11,7 @@
 #include "core/edit_op.h"
 #include "core/op_role.h"
 #include "passes/feed_fetch.h"
+#include "passes/make_op.h"
 #include "passes/micro_batch_flow.h"
 #include "passes/op_effects.h"
 #include "passes/split_update.h"
@@ -149,9 +150,8 @@ class Rewriter {
     result_.program.blocks[0].vars.back().need_check_feed = true;
   }
 
-  Op Make(absl::string_view type) const {
-    Op op;
-    op.type = std::string(type);
+  Op Make(absl::string_view type, SlotArgs inputs, SlotArgs outputs) const {
+    Op op = MakeOp(type, inputs, outputs);
     SetAttr(op, "ring_id", options_.ring_id);
     SetRole(op, kBackwardRole);
     return op;
@@ -188,32 +188,22 @@ class Rewriter {
   void PutBucket(const Bucket& bucket, int number, std::vector<Op>& first, std::vector<Op>& waits) {
     const VarId sum = Declare(absl::StrCat("data_parallel@BUCKET_", number), bucket.dtype, {-1});
     const ArgIds gradients(bucket.gradients.begin(), bucket.gradients.end());
-    Op start = Make("c_bucket_allreduce");
-    AddInput(start, "X", gradients);
-    AddInput(start, "Weight", {weight_});
-    AddOutput(start, "Bucket", {sum});
+    Op start =
+        Make("c_bucket_allreduce", {{"X", gradients}, {"Weight", {weight_}}}, {{"Bucket", {sum}}});
     // Before what else is ready, as it returns at once. Other communication comes last.
     SetAttr(start, "scheduling_priority", -1);
     first.push_back(std::move(start));
-    Op wait = Make("c_bucket_wait");
-    AddInput(wait, "X", gradients);
-    AddInput(wait, "Bucket", {sum});
-    AddOutput(wait, "Out", gradients);
-    waits.push_back(std::move(wait));
+    waits.push_back(
+        Make("c_bucket_wait", {{"X", gradients}, {"Bucket", {sum}}}, {{"Out", gradients}}));
   }
 
   void PutRows(VarId rows, std::vector<Op>& first) const {
-    Op gather = Make("c_allreduce_rows");
-    AddInput(gather, "X", {rows});
-    AddInput(gather, "Weight", {weight_});
-    AddOutput(gather, "Out", {rows});
-    first.push_back(std::move(gather));
+    first.push_back(
+        Make("c_allreduce_rows", {{"X", {rows}}, {"Weight", {weight_}}}, {{"Out", {rows}}}));
   }
 
   void PutState(VarId state, std::vector<Op>& first) const {
-    Op broadcast = Make("c_broadcast");
-    AddInput(broadcast, "X", {state});
-    AddOutput(broadcast, "Out", {state});
+    Op broadcast = Make("c_broadcast", {{"X", {state}}}, {{"Out", {state}}});
     SetAttr(broadcast, "root", 0);
     first.push_back(std::move(broadcast));
   }

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/attr_reader.h"
-#include "core/edit_op.h"
 #include "core/op_role.h"
 #include "core/program_print.h"
+#include "passes/make_op.h"
 #include "passes/op_effects.h"
 
 namespace interp {
@@ -167,10 +167,7 @@ VarId ForwardVersions::CopyAt(VarId id, size_t position) {
   copy->second = var.id = context_.program.Intern(name);
   var.stop_gradient = true;
   context_.declarations.Add(block_, std::move(var));
-  Op op;
-  op.type = "assign";
-  AddInput(op, "X", {id});
-  AddOutput(op, "Out", {copy->second});
+  Op op = MakeUnaryOp("assign", id, copy->second);
   SetRole(op, kForwardRole);
   noted_.AddBefore(position, std::move(op));
   return copy->second;

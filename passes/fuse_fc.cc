@@ -6,6 +6,7 @@
 #include "core/attr_reader.h"
 #include "core/fused_forms.h"
 #include "passes/fusion.h"
+#include "passes/make_op.h"
 #include "passes/uncertain_ranks.h"
 
 namespace interp {
@@ -129,12 +130,8 @@ class FcFuser {
 
   static Op MakeFused(const Product& product, VarId bias, const FusedActivation& activation,
                       const Op& last) {
-    Op fused;
-    fused.type = std::string(kFusedFc);
-    AddInput(fused, "Input", {product.x});
-    AddInput(fused, "W", {product.w});
-    AddInput(fused, "Bias", {bias});
-    AddOutput(fused, "Out", {*Fuser::Argument(last.outputs, "Out")});
+    Op fused = MakeOp(kFusedFc, {{"Input", {product.x}}, {"W", {product.w}}, {"Bias", {bias}}},
+                      {{"Out", {*Fuser::Argument(last.outputs, "Out")}}});
     SetAttr(fused, "in_num_col_dims", product.row_dims);
     SetActivation(activation, fused);
     return fused;

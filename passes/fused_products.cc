@@ -7,6 +7,7 @@
 
 #include "core/attr_reader.h"
 #include "core/edit_op.h"
+#include "passes/make_op.h"
 
 namespace interp {
 namespace {
@@ -31,14 +32,6 @@ bool IsSplit(const Op& op) {
   const bool lists = std::any_of(std::begin(kLists), std::end(kLists),
                                  [&](absl::string_view name) { return !attrs.Ints(name).empty(); });
   return lists || attrs.Float(kScale, 1) != 1 || Residual(op) != nullptr || !attrs.status().ok();
-}
-
-Op NewOp(std::string type, VarId x, VarId out) {
-  Op op;
-  op.type = std::move(type);
-  AddInput(op, "X", {x});
-  AddOutput(op, "Out", {out});
-  return op;
 }
 
 void SetInts(Op& op, absl::string_view name, const std::vector<int64_t>& values) {
@@ -96,14 +89,14 @@ class Splitter {
   VarId Reshaped(VarId from, const std::vector<int64_t>& shape) {
     if (shape.empty()) return from;
     const VarId to = Temporary(from);
-    SetInts(ops_.emplace_back(NewOp("reshape2", from, to)), "shape", shape);
+    SetInts(ops_.emplace_back(MakeUnaryOp("reshape2", from, to)), "shape", shape);
     return to;
   }
 
   VarId Transposed(VarId from, const std::vector<int64_t>& axes) {
     if (axes.empty()) return from;
     const VarId to = Temporary(from);
-    SetInts(ops_.emplace_back(NewOp("transpose2", from, to)), "axis", axes);
+    SetInts(ops_.emplace_back(MakeUnaryOp("transpose2", from, to)), "axis", axes);
     return to;
   }
 
@@ -115,7 +108,7 @@ class Splitter {
     ops_.push_back(Product(/*keeps_activation=*/true));
     if (scale == 1) return value;
     const VarId scaled = Temporary(result);
-    SetAttr(ops_.emplace_back(NewOp("scale", value, scaled)), "scale", scale);
+    SetAttr(ops_.emplace_back(MakeUnaryOp("scale", value, scaled)), "scale", scale);
     return scaled;
   }
 
@@ -123,8 +116,7 @@ class Splitter {
     std::string activation = attrs.String(kActivation, "");
     if (activation.empty()) activation = attrs.String(kFcActivation, "");
     const VarId sum = Temporary(result);
-    Op add = NewOp("fused_elementwise_add", value, sum);
-    AddInput(add, "Y", {residual});
+    Op add = MakeOp("fused_elementwise_add", {{"X", {value}}, {"Y", {residual}}}, {{"Out", {sum}}});
     SetAttr(add, kActivation, activation);
     for (const absl::string_view name : {"fuse_alpha", "fuse_beta"}) {
       if (const Attr* const attr = op_.FindAttr(name)) SetAttr(add, name, attr->value);

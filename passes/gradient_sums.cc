@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/op_role.h"
+#include "passes/make_op.h"
 #include "passes/op_effects.h"
 
 namespace interp {
@@ -108,11 +109,8 @@ void GradientSums::Finish() {
   for (Op& op : ops_) to.push_back(std::move(op));
 }
 
-Op GradientSums::ZerosLike(VarId var) {
-  Op op;
-  op.type = "fill_any_like";
-  AddInput(op, "X", {var});
-  AddOutput(op, "Out", {context_.GradientOf(var)});
+Op GradientSums::MakeZerosOp(VarId like, VarId out) {
+  Op op = MakeUnaryOp("fill_any_like", like, out);
   SetAttr(op, "value", 0.0F);
   SetAttr(op, "dtype", int32_t{-1});
   SetRole(op, kBackwardRole);
@@ -126,17 +124,15 @@ void GradientSums::AddUp(VarId var) {
 }
 
 Op GradientSums::Sum(VarId var, const std::vector<Part>& parts) {
-  Op sum;
-  sum.type = "sum";
   ArgIds names;
   bool sparse = true;
   for (const Part& part : parts) {
     names.push_back(NameOf(part, var));
     sparse = sparse && rows_.contains(names.back());
   }
-  AddInput(sum, "X", std::move(names));
-  AddOutput(sum, "Out", {context_.GradientOf(var)});
-  MarkRows(context_.GradientOf(var), sparse);
+  const VarId gradient = context_.GradientOf(var);
+  MarkRows(gradient, sparse);
+  Op sum = MakeOp("sum", {{"X", names}}, {{"Out", {gradient}}});
   SetRole(sum, kBackwardRole);
   return sum;
 }

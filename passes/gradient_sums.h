@@ -48,7 +48,7 @@ class GradientSums {
   Part Push(Op op);
   // The whole gradient of `var` is what the op gives.
   void Set(Op op, VarId var) { gradients_[var] = {Push(std::move(op))}; }
-  void SetZeros(VarId var) { Set(ZerosLike(var), var); }
+  void SetZeros(VarId var) { Set(MakeZerosOp(var, context_.GradientOf(var)), var); }
   // A part is added to the gradient of `var`, under the name that it has.
   void Share(VarId var, Part part) { gradients_[var].push_back(part); }
   // Puts a gradient op behind the others and notes which gradients it gives, of those `wanted`:
@@ -69,8 +69,8 @@ class GradientSums {
   // Gives a part of the gradient of `var` a name of its own.
   void Rename(const Part& part, VarId var);
   bool MayBeRows(const Op& op, int slot) const;
-  // An op that fills the gradient of `var` with zeros.
-  Op ZerosLike(VarId var);
+  // An op that fills `out` with zeros.
+  static Op MakeZerosOp(VarId like, VarId out);
 
   // Adds the sums that are still due, declares all gradients and moves the ops into the gradient
   // block. Sources get op_role_var.

@@ -8,8 +8,8 @@
 #include "core/edit_op.h"
 #include "core/near_names.h"
 #include "passes/feed_fetch.h"
+#include "passes/make_op.h"
 #include "passes/readers.h"
-#include "passes/unary_op.h"
 
 namespace interp {
 namespace {

@@ -8,6 +8,7 @@
 #include "core/attr_reader.h"
 #include "core/each_argument.h"
 #include "core/fused_forms.h"
+#include "passes/make_op.h"
 #include "passes/op_effects.h"
 #include "passes/quantizers.h"
 #include "passes/split_writes.h"
@@ -174,11 +175,8 @@ class Int8Maker {
     Var var = *fuser_.uses()[input.source].var;
     var.dtype = DType::kInt8;
     twin.value = fuser_.Declare(name + ".int8", var);
-    Op quantize;
-    quantize.type = std::string(kQuantize);
-    AddInput(quantize, "X", {input.source});
+    Op quantize = MakeUnaryOp(kQuantize, input.source, twin.value);
     if (input.scale.has_value()) AddInput(quantize, "Scale", {*input.scale});
-    AddOutput(quantize, "Out", {twin.value});
     if (input.scale.has_value()) {
       twin.scale = input.back_scale.value_or(*input.scale);
     } else {

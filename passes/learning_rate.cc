@@ -7,7 +7,7 @@
 #include "core/edit_op.h"
 #include "core/near_names.h"
 #include "core/op_role.h"
-#include "passes/unary_op.h"
+#include "passes/make_op.h"
 
 namespace interp {
 namespace {
@@ -36,10 +36,7 @@ class ScheduleWriter {
     const Var like{.dtype = DType::kInt64, .dims = {1}};
     const double before = values_.schedule == "noam" ? 0 : -1;
     const VarId counter = writer_.DeclareState(std::string(kCounter), like, before).id;
-    Op increment;
-    increment.type = "increment";
-    AddInput(increment, "X", {counter});
-    AddOutput(increment, "Out", {counter});
+    Op increment = MakeUnaryOp("increment", counter, counter);
     SetAttr(increment, "step", 1.0F);
     SetRole(increment, kLearningRateRole);
     writer_.Prepend(std::move(increment));
@@ -126,11 +123,7 @@ class ScheduleWriter {
   }
   VarId Scale(VarId x, double factor, double bias = 0) {
     const VarId out = Temporary(DType::kFloat32);
-    Op op = MakeUnaryOp("scale", x, out);
-    SetAttr(op, "scale", static_cast<float>(factor));
-    SetAttr(op, "bias", static_cast<float>(bias));
-    SetAttr(op, "bias_after_scale", true);
-    Add(std::move(op));
+    Add(MakeScaleOp(x, out, factor, bias));
     return out;
   }
   VarId Unary(absl::string_view type, VarId x) {
@@ -140,29 +133,17 @@ class ScheduleWriter {
   }
   VarId Binary(absl::string_view type, VarId x, VarId y, DType dtype = DType::kFloat32) {
     const VarId out = Temporary(dtype);
-    Op op = MakeUnaryOp(type, x, out);
-    AddInput(op, "Y", {y});
-    SetAttr(op, "axis", int32_t{-1});
-    Add(std::move(op));
+    Add(MakeBinaryOp(type, x, y, out));
     return out;
   }
   VarId Where(VarId condition, VarId x, VarId y) {
     const VarId out = Temporary(DType::kFloat32);
-    Op op;
-    op.type = "where";
-    AddInput(op, "Condition", {condition});
-    AddInput(op, "X", {x});
-    AddInput(op, "Y", {y});
-    AddOutput(op, "Out", {out});
-    Add(std::move(op));
+    Add(MakeOp("where", {{"Condition", {condition}}, {"X", {x}}, {"Y", {y}}}, {{"Out", {out}}}));
     return out;
   }
   VarId Cast(VarId x, DType from, DType to) {
     const VarId out = Temporary(to);
-    Op op = MakeUnaryOp("cast", x, out);
-    SetAttr(op, "in_dtype", static_cast<int32_t>(from));
-    SetAttr(op, "out_dtype", static_cast<int32_t>(to));
-    Add(std::move(op));
+    Add(MakeCastOp(x, out, from, to));
     return out;
   }
 

@@ -8,6 +8,7 @@
 #include "core/edit_op.h"
 #include "core/op_role.h"
 #include "core/program_print.h"
+#include "passes/make_op.h"
 #include "passes/state_writer.h"
 
 namespace interp {
@@ -109,39 +110,29 @@ class LossScaler {
 
   Op ScaleSeed() {
     const VarId seed = ops()[seed_].outputs[0].args[0];
-    Op op;
-    op.type = "elementwise_mul";
-    AddInput(op, "X", {seed});
-    AddInput(op, "Y", {scale_});
-    AddOutput(op, "Out", {seed});
-    SetAttr(op, "axis", int32_t{-1});
+    Op op = MakeBinaryOp("elementwise_mul", seed, scale_, seed);
     SetRole(op, kBackwardRole);
     return op;
   }
 
   Op CheckAndUnscale() const {
-    Op op;
-    op.type = "check_finite_and_unscale";
-    AddInput(op, "X", gradients_);
-    AddInput(op, "Scale", {scale_});
-    AddOutput(op, "Out", gradients_);
-    AddOutput(op, "FoundInfinite", {found_});
+    Op op = MakeOp("check_finite_and_unscale", {{"X", gradients_}, {"Scale", {scale_}}},
+                   {{"Out", gradients_}, {"FoundInfinite", {found_}}});
     SetRole(op, kOptimizeRole);
     return op;
   }
 
   Op UpdateScale() const {
-    Op op;
-    op.type = "update_loss_scaling";
-    AddInput(op, "X", gradients_);
-    AddInput(op, "FoundInfinite", {found_});
-    AddInput(op, "PrevLossScaling", {scale_});
-    AddInput(op, "InGoodSteps", {good_});
-    AddInput(op, "InBadSteps", {bad_});
-    AddOutput(op, "Out", gradients_);
-    AddOutput(op, "LossScaling", {scale_});
-    AddOutput(op, "OutGoodSteps", {good_});
-    AddOutput(op, "OutBadSteps", {bad_});
+    Op op = MakeOp("update_loss_scaling",
+                   {{"X", gradients_},
+                    {"FoundInfinite", {found_}},
+                    {"PrevLossScaling", {scale_}},
+                    {"InGoodSteps", {good_}},
+                    {"InBadSteps", {bad_}}},
+                   {{"Out", gradients_},
+                    {"LossScaling", {scale_}},
+                    {"OutGoodSteps", {good_}},
+                    {"OutBadSteps", {bad_}}});
     SetAttr(op, "incr_every_n_steps", int32_t{options_.grow_after});
     SetAttr(op, "decr_every_n_nan_or_inf", int32_t{options_.shrink_after});
     SetAttr(op, "incr_ratio", static_cast<float>(options_.grow));

@@ -5,6 +5,7 @@
 #include "core/each_argument.h"
 #include "core/edit_op.h"
 #include "core/op_role.h"
+#include "passes/make_op.h"
 #include "passes/micro_batch_analysis.h"
 #include "passes/split_stages.h"
 
@@ -179,11 +180,8 @@ class Maker {
   }
 
   Op Weigh(VarId x, VarId out) const {
-    Op op;
-    op.type = "scale";
-    AddInput(op, "X", {x});
-    AddInput(op, "ScaleTensor", {weights_[micro_batch_]});
-    AddOutput(op, "Out", {out});
+    Op op =
+        MakeOp("scale", {{"X", {x}}, {"ScaleTensor", {weights_[micro_batch_]}}}, {{"Out", {out}}});
     SetRole(op, kBackwardRole);
     return op;
   }
@@ -204,10 +202,7 @@ class Maker {
 
   void PutSum(const MicroBatchSum& sum, const ArgIds& summands) {
     const int32_t segment = found_.segment_of[sum.writer];
-    Op op;
-    op.type = "sum";
-    AddInput(op, "X", summands);
-    AddOutput(op, "Out", {sum.id});
+    Op op = MakeOp("sum", {{"X", summands}}, {{"Out", {sum.id}}});
     SetRole(op, kBackwardRole);
     SetAttr(op, kStageAttr, segment % made_.schedule.stages);
     PutOnDevice(op, segment);

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "core/each_argument.h"
-#include "core/edit_op.h"
 #include "core/near_names.h"
 #include "core/op_role.h"
+#include "passes/make_op.h"
 #include "passes/op_effects.h"
 #include "passes/op_side.h"
 #include "passes/value_dtypes.h"
@@ -228,12 +228,7 @@ class Reducer {
   }
 
   static Op Cast(VarId from, VarId to, DType from_dtype, DType to_dtype, const Op& beside) {
-    Op op;
-    op.type = "cast";
-    AddInput(op, "X", {from});
-    AddOutput(op, "Out", {to});
-    SetAttr(op, "in_dtype", static_cast<int32_t>(from_dtype));
-    SetAttr(op, "out_dtype", static_cast<int32_t>(to_dtype));
+    Op op = MakeCastOp(from, to, from_dtype, to_dtype);
     SetRole(op, RoleOf(beside) & ~kLossRole);
     return op;
   }

@@ -5,6 +5,7 @@
 #include "core/edit_op.h"
 #include "core/op_role.h"
 #include "passes/learning_rate.h"
+#include "passes/make_op.h"
 #include "passes/optimizer_kind.h"
 #include "passes/state_writer.h"
 
@@ -67,40 +68,16 @@ class Appender {
     return like;
   }
 
-  // An op of the update of `item`. The reference holds until the next call.
-  Op MakeOp(absl::string_view type, const Item& item) const {
-    Op op;
-    op.type = std::string(type);
-    MarkUpdate(item, op);
-    return op;
-  }
-  void MarkUpdate(const Item& item, Op& op) const {
+  // The op as one of the update of `item`.
+  Op Marked(Op op, const Item& item) const {
     SetRole(op, kOptimizeRole);
     SetAttr(op, "op_role_var",
             std::vector<std::string>{writer_.NameOf(item.param.id), writer_.NameOf(item.grad.id)});
+    return op;
   }
-  void Add(Op op) { writer_.Add(std::move(op)); }
-  void AddUnary(absl::string_view type, const Item& item, VarId x, VarId out,
-                std::vector<Attr> attrs = {}) {
-    Op op = MakeOp(type, item);
-    AddInput(op, "X", {x});
-    AddOutput(op, "Out", {out});
-    for (Attr& attr : attrs) SetAttr(op, attr.name, std::move(attr.value));
-    Add(std::move(op));
-  }
-  void AddBinary(absl::string_view type, const Item& item, VarId x, VarId y, VarId out) {
-    Op op = MakeOp(type, item);
-    AddInput(op, "X", {x});
-    AddInput(op, "Y", {y});
-    AddOutput(op, "Out", {out});
-    SetAttr(op, "axis", int32_t{-1});
-    Add(std::move(op));
-  }
-  void AddSum(const Item& item, ArgIds x, VarId out) {
-    Op op = MakeOp("sum", item);
-    AddInput(op, "X", std::move(x));
-    AddOutput(op, "Out", {out});
-    Add(std::move(op));
+  void Add(const Item& item, Op op) { writer_.Add(Marked(std::move(op), item)); }
+  void AddSum(const Item& item, const ArgIds& x, VarId out) {
+    Add(item, MakeOp("sum", {{"X", x}}, {{"Out", {out}}}));
   }
 
   absl::Status MakeLearningRate() {
@@ -130,7 +107,9 @@ class Appender {
   void ClipEach(absl::string_view type, std::vector<Attr> attrs, Item& item) {
     const VarId unclipped = item.grad.id;
     item.grad = writer_.DeclareTemporary(type, ".tmp_0", item.grad);
-    AddUnary(type, item, unclipped, item.grad.id, std::move(attrs));
+    Op clip = MakeUnaryOp(type, unclipped, item.grad.id);
+    clip.attrs = std::move(attrs);
+    Add(item, std::move(clip));
   }
 
   // gradient *= limit / max(limit, norm of all gradients)
@@ -142,17 +121,15 @@ class Appender {
     const VarId sum = writer_.DeclareTemporary("add_n", ".tmp_0", one).id;
     AddSum(last, squares, sum);
     const VarId norm = writer_.DeclareTemporary("sqrt", ".tmp_0", one).id;
-    AddUnary("sqrt", last, sum, norm);
+    Add(last, MakeUnaryOp("sqrt", sum, norm));
     const VarId bound = writer_.DeclareTemporary("fill_constant", ".tmp_0", one).id;
-    Op fill = FillConstant(bound, one, limit);
-    MarkUpdate(last, fill);
-    Add(std::move(fill));
+    Add(last, FillConstant(bound, one, limit));
     const VarId larger = writer_.DeclareTemporary("elementwise_max", "", one).id;
-    AddBinary("elementwise_max", last, bound, norm, larger);
+    Add(last, MakeBinaryOp("elementwise_max", bound, norm, larger));
     const VarId factor = writer_.DeclareTemporary("elementwise_div", "", one).id;
-    AddBinary("elementwise_div", last, bound, larger, factor);
+    Add(last, MakeBinaryOp("elementwise_div", bound, larger, factor));
     for (const Item& item : items_) {
-      AddBinary("elementwise_mul", item, item.grad.id, factor, item.grad.id);
+      Add(item, MakeBinaryOp("elementwise_mul", item.grad.id, factor, item.grad.id));
     }
   }
 
@@ -160,15 +137,15 @@ class Appender {
     VarId values = item.grad.id;
     if (item.grad.kind == VarKind::kSelectedRows) {
       const VarId merged = writer_.DeclareTemporary("merge_selected_rows", ".tmp_0", item.grad).id;
-      AddUnary("merge_selected_rows", item, values, merged);
+      Add(item, MakeUnaryOp("merge_selected_rows", values, merged));
       values =
           writer_.DeclareTemporary("get_tensor_from_selected_rows", ".tmp_0", TensorLike(item.grad))
               .id;
-      AddUnary("get_tensor_from_selected_rows", item, merged, values);
+      Add(item, MakeUnaryOp("get_tensor_from_selected_rows", merged, values));
     }
     const Var one{.dtype = item.grad.dtype, .dims = {1}};
     const VarId square = writer_.DeclareTemporary("squared_l2_norm", ".tmp_0", one).id;
-    AddUnary("squared_l2_norm", item, values, square);
+    Add(item, MakeUnaryOp("squared_l2_norm", values, square));
     return square;
   }
 
@@ -180,13 +157,11 @@ class Appender {
     VarId term = item.param.id;
     if (l1) {
       const VarId sign = writer_.DeclareTemporary("_generated_var", "", item.param).id;
-      AddUnary("sign", item, term, sign);
+      Add(item, MakeUnaryOp("sign", term, sign));
       term = sign;
     }
     const VarId scaled = writer_.DeclareTemporary("_generated_var", "", item.param).id;
-    const float coefficient = static_cast<float>(values_[l1 ? "l1_decay" : "weight_decay"]);
-    AddUnary("scale", item, term, scaled,
-             {{"scale", coefficient}, {"bias", 0.0F}, {"bias_after_scale", true}});
+    Add(item, MakeScaleOp(term, scaled, values_[l1 ? "l1_decay" : "weight_decay"], 0));
     const VarId before = item.grad.id;
     VarId sum = before;
     Var grad = item.grad;
@@ -200,11 +175,10 @@ class Appender {
   }
 
   void Update(const Item& item) {
-    Op op = MakeOp(values_.kind->type, item);
-    AddInput(op, "Param", {item.param.id});
-    AddInput(op, "Grad", {item.grad.id});
-    AddInput(op, "LearningRate", {rate_});
-    AddOutput(op, "ParamOut", {item.param.id});
+    Op op =
+        MakeOp(values_.kind->type,
+               {{"Param", {item.param.id}}, {"Grad", {item.grad.id}}, {"LearningRate", {rate_}}},
+               {{"ParamOut", {item.param.id}}});
     VarId named = item.param.id;
     if (Is16Bit(item.param.dtype) && values_.kind->multi_precision &&
         values_["multi_precision"] != 0) {
@@ -214,7 +188,7 @@ class Appender {
     }
     for (const OptimizerState& state : values_.kind->states) AddState(item, named, state, op);
     SetOptions(op);
-    Add(std::move(op));
+    Add(item, std::move(op));
   }
 
   void AddState(const Item& item, VarId named, const OptimizerState& state, Op& op) {
@@ -229,13 +203,7 @@ class Appender {
       AddOutput(op, state.out, {var.id});
       return;
     }
-    Op advance = MakeOp("scale", item);
-    AddInput(advance, "X", {var.id});
-    AddOutput(advance, "Out", {var.id});
-    SetAttr(advance, "scale", static_cast<float>(initial));
-    SetAttr(advance, "bias", 0.0F);
-    SetAttr(advance, "bias_after_scale", true);
-    finish_.push_back(std::move(advance));
+    finish_.push_back(Marked(MakeScaleOp(var.id, var.id, initial, 0), item));
   }
 
   void SetOptions(Op& op) const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/edit_op.h"
+#include "passes/make_op.h"
 #include "passes/verify.h"
 
 namespace interp {
@@ -35,10 +36,7 @@ VarId UnusedName(Program& program, const std::string& base, int64_t& next) {
 }
 
 Op CropOp(VarId from, VarId to) {
-  Op slice;
-  slice.type = "slice";
-  AddInput(slice, "Input", {from});
-  AddOutput(slice, "Out", {to});
+  Op slice = MakeOp("slice", {{"Input", {from}}}, {{"Out", {to}}});
   SetAttr(slice, "axes", std::vector<int32_t>{0, 1});
   SetAttr(slice, "starts", std::vector<int32_t>{0, 0});
   SetAttr(slice, "ends", std::vector<int32_t>{-kPadding, -kPadding});

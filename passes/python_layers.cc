@@ -8,8 +8,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "core/each_argument.h"
-#include "core/edit_op.h"
 #include "passes/any_op.h"
+#include "passes/make_op.h"
 #include "passes/op_effects.h"
 
 namespace interp {
@@ -187,10 +187,7 @@ class Inliner {
         renames[inside] = to;
         continue;
       }
-      Op& zero = zeros.emplace_back();
-      zero.type = "fill_zeros_like";
-      AddInput(zero, "X", {inputs->args[i]});
-      AddOutput(zero, "Out", {to});
+      zeros.push_back(MakeUnaryOp("fill_zeros_like", inputs->args[i], to));
     }
     return absl::OkStatus();
   }

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/op_role.h"
+#include "passes/make_op.h"
 
 namespace interp {
 namespace {
@@ -57,14 +58,9 @@ GradientSums::Part SkippedBranches::Select(const Op& op, size_t index, VarId var
   const std::string name = context_.program.NameOf(gradient);
   const VarId zeros = context_.program.Intern(absl::StrCat(name, "@ZERO"));
   const VarId taken = NoteTaken(condition, index);
-  Op zero = sums_.ZerosLike(var);
-  zero.inputs[0].args[0] = gradient;
-  zero.outputs[0].args[0] = zeros;
-  Op select;
-  select.type = "select_input";
-  AddInput(select, "X", if_taken ? ArgIds{zeros, gradient} : ArgIds{gradient, zeros});
-  AddInput(select, "Mask", {taken});
-  AddOutput(select, "Out", {gradient});
+  Op zero = GradientSums::MakeZerosOp(gradient, zeros);
+  const ArgIds choices = if_taken ? ArgIds{zeros, gradient} : ArgIds{gradient, zeros};
+  Op select = MakeOp("select_input", {{"X", choices}, {"Mask", {taken}}}, {{"Out", {gradient}}});
   SetRole(select, kBackwardRole);
   sums_.Push(std::move(zero));
   return sums_.Push(std::move(select));
@@ -79,12 +75,7 @@ VarId SkippedBranches::NoteTaken(VarId condition, size_t index) {
   const Var* const like = context_.declarations.Find(block_, condition);
   if (like != nullptr) declared.dims = like->dims;
   context_.declarations.Add(block_, std::move(declared));
-  Op cast;
-  cast.type = "cast";
-  AddInput(cast, "X", {condition});
-  AddOutput(cast, "Out", {taken});
-  SetAttr(cast, "in_dtype", static_cast<int32_t>(DType::kBool));
-  SetAttr(cast, "out_dtype", static_cast<int32_t>(DType::kInt32));
+  Op cast = MakeCastOp(condition, taken, DType::kBool, DType::kInt32);
   SetRole(cast, kForwardRole);
   noted_.AddBefore(index, std::move(cast));
   return taken;

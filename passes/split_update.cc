@@ -7,9 +7,9 @@
 #include "core/op_role.h"
 #include "core/program_print.h"
 #include "passes/feed_fetch.h"
+#include "passes/make_op.h"
 #include "passes/op_effects.h"
 #include "passes/prune.h"
-#include "passes/unary_op.h"
 
 namespace interp {
 namespace {

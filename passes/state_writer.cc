@@ -4,6 +4,7 @@
 
 #include "core/edit_op.h"
 #include "core/op_role.h"
+#include "passes/make_op.h"
 
 namespace interp {
 namespace {
@@ -20,9 +21,7 @@ std::string Text(double number, bool floating) {
 }  // namespace
 
 Op FillConstant(VarId var, const Var& like, double value) {
-  Op op;
-  op.type = "fill_constant";
-  AddOutput(op, "Out", {var});
+  Op op = MakeOp("fill_constant", {}, {{"Out", {var}}});
   SetAttr(op, "shape", std::vector<int64_t>(like.dims));
   SetAttr(op, "value", static_cast<float>(value));
   SetAttr(op, "str_value", Text(value, IsFloating(like.dtype)));
@@ -64,12 +63,8 @@ Var StateWriter::DeclareState(const std::string& name, const Var& like, double v
 Var StateWriter::DeclareMaster(const Var& param) {
   const std::string name = FreshName(absl::StrCat(NameOf(param.id), "_fp32_master"));
   const Var master = DeclareInBoth(name, {.dtype = DType::kFloat32, .dims = param.dims});
-  Op cast;
-  cast.type = "cast";
-  AddInput(cast, "X", {startup_.Intern(NameOf(param.id))});
-  AddOutput(cast, "Out", {startup_.Intern(name)});
-  SetAttr(cast, "in_dtype", static_cast<int32_t>(param.dtype));
-  SetAttr(cast, "out_dtype", static_cast<int32_t>(DType::kFloat32));
+  Op cast = MakeCastOp(startup_.Intern(NameOf(param.id)), startup_.Intern(name), param.dtype,
+                       DType::kFloat32);
   SetRole(cast, kForwardRole);
   startup_.blocks[0].ops.push_back(std::move(cast));
   return master;
