@@ -1,6 +1,7 @@
-// EachArgument: the arguments of an op's inputs or outputs as one range.
+// EachArgument, HasArgument: the arguments of an op's inputs or outputs as one range.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 #include <type_traits>
@@ -83,6 +84,13 @@ auto EachArgument(Slots& slots) {
 // Those that are variables: without the empty name.
 inline auto EachNamedArgument(const Program& program, const std::vector<Slot>& slots) {
   return ArgumentRange(slots, [&program](VarId id) { return program.NameOf(id) != kEmptyVarName; });
+}
+
+// Whether `id` is an argument in one of the slots.
+inline bool HasArgument(const std::vector<Slot>& slots, VarId id) {
+  return std::any_of(slots.begin(), slots.end(), [id](const Slot& slot) {
+    return std::find(slot.args.begin(), slot.args.end(), id) != slot.args.end();
+  });
 }
 
 }  // namespace interp

@@ -16,6 +16,7 @@
 #include "core/io/file.h"
 #include "core/program_wire.h"
 #include "core/quoted.h"
+#include "core/sub_blocks.h"
 
 namespace interp {
 namespace {
@@ -167,13 +168,7 @@ class BlockChecker {
     const std::vector<Op>& ops = program_.blocks[from].ops;
     for (size_t i = 0; i < ops.size(); ++i) {
       for (const Attr& attr : ops[i].attrs) {
-        absl::Span<const int32_t> indices;
-        if (const auto* one = std::get_if<BlockIndex>(&attr.value)) {
-          indices = absl::MakeConstSpan(&one->index, 1);
-        } else if (const auto* list = std::get_if<BlockIndices>(&attr.value)) {
-          indices = list->indices;
-        }
-        for (const int32_t to : indices) {
+        for (const int32_t to : BlocksIn(attr)) {
           const BlockUse use{to, static_cast<int32_t>(i), &attr};
           if (to < 0 || to >= size()) {
             return Wrong(from, use, absl::StrCat("is block ", to, ", but there are ", size()));

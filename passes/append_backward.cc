@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
+#include "core/each_argument.h"
 #include "core/gradient.h"
 #include "core/near_names.h"
 #include "core/op_role.h"
@@ -316,15 +317,10 @@ absl::Status CheckLossGradient(const Program& program, VarId loss) {
   const VarId gradient = program.Find(GradientName(program.NameOf(loss)));
   if (gradient < 0) return absl::OkStatus();
   const Block& block = program.blocks[0];
-  const auto mentions = [gradient](const std::vector<Slot>& slots) {
-    return std::any_of(slots.begin(), slots.end(), [gradient](const Slot& slot) {
-      return std::find(slot.args.begin(), slot.args.end(), gradient) != slot.args.end();
-    });
-  };
   const bool declared = std::any_of(block.vars.begin(), block.vars.end(),
                                     [gradient](const Var& var) { return var.id == gradient; });
   const bool used = std::any_of(block.ops.begin(), block.ops.end(), [&](const Op& op) {
-    return mentions(op.inputs) || mentions(op.outputs);
+    return HasArgument(op.inputs, gradient) || HasArgument(op.outputs, gradient);
   });
   if (!declared && !used) return absl::OkStatus();
   return InvalidArgument("the program has a variable '", program.NameOf(gradient),
@@ -344,11 +340,7 @@ Op FillLossGradient(Program& program, const Var& loss) {
 void MarkLoss(Program& program, VarId loss) {
   std::vector<Op>& ops = program.blocks[0].ops;
   for (auto op = ops.rbegin(); op != ops.rend(); ++op) {
-    for (const Slot& slot : op->outputs) {
-      if (std::find(slot.args.begin(), slot.args.end(), loss) == slot.args.end()) continue;
-      SetRole(*op, kForwardRole | kLossRole);
-      return;
-    }
+    if (HasArgument(op->outputs, loss)) return SetRole(*op, kForwardRole | kLossRole);
   }
 }
 

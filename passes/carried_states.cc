@@ -16,10 +16,6 @@
 namespace interp {
 namespace {
 
-bool HoldsAny(const std::vector<Slot>& slots, VarId id) {
-  return absl::c_linear_search(EachArgument(slots), id);
-}
-
 bool ListsName(const Attr& attr, const std::string& name) {
   if (attr.name == "op_callstack" || attr.name == "skip_eager_deletion_vars") return false;
   if (const auto* one = std::get_if<std::string>(&attr.value)) return *one == name;
@@ -111,7 +107,7 @@ class Carrier {
       const bool marked =
           var != nullptr && var->stop_gradient && !var->persistable && IsDifferentiableTensor(*var);
       const bool is_loop = op.type == "while";
-      if (!marked || (is_loop && !HoldsAny(op.inputs, id))) continue;
+      if (!marked || (is_loop && !HasArgument(op.inputs, id))) continue;
       if (absl::c_linear_search(candidates, id)) continue;
       if (absl::c_linear_search(blocked_, id) || IsNamed(inner, program_.NameOf(id))) continue;
       if (HasValue(*var) || (is_loop && IsReadFirst(inner, id))) candidates.push_back(id);
@@ -136,8 +132,8 @@ class Carrier {
 
   bool IsReadFirst(int32_t block, VarId id) const {
     for (const Op& op : program_.blocks[block].ops) {
-      if (HoldsAny(op.inputs, id)) return true;
-      if (HoldsAny(op.outputs, id)) return false;
+      if (HasArgument(op.inputs, id)) return true;
+      if (HasArgument(op.outputs, id)) return false;
     }
     return false;
   }
@@ -148,7 +144,7 @@ class Carrier {
     for (const Op& op : program_.blocks[block].ops) {
       const int32_t inner = SubBlockOf(ops_.Find(op.type), op);
       if (inner >= 0 && IsWrittenFrom(inner, state, states)) return true;
-      if (inner >= 0 || !HoldsAny(op.outputs, state)) continue;
+      if (inner >= 0 || !HasArgument(op.outputs, state)) continue;
       for (const VarId id : EachArgument(op.inputs)) {
         if (id == state) continue;
         const Var* const var = declarations_.Find(block, id);
@@ -177,7 +173,7 @@ class Carrier {
     for (const auto& [from, to] : shares_) {
       if (!absl::c_linear_search(sharing, from) || absl::c_linear_search(sharing, to)) continue;
       sharing.push_back(to);
-      if (HoldsAny(op.inputs, to)) detached.push_back(to);
+      if (HasArgument(op.inputs, to)) detached.push_back(to);
     }
     return detached;
   }

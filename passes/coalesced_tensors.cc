@@ -10,6 +10,7 @@
 #include "core/each_argument.h"
 #include "core/op_role.h"
 #include "core/program_print.h"
+#include "core/sub_blocks.h"
 #include "passes/feed_fetch.h"
 #include "passes/make_op.h"
 #include "passes/op_effects.h"

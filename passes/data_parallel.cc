@@ -10,6 +10,7 @@
 #include "absl/algorithm/container.h"
 #include "core/edit_op.h"
 #include "core/op_role.h"
+#include "core/sub_blocks.h"
 #include "passes/feed_fetch.h"
 #include "passes/make_op.h"
 #include "passes/micro_batch_flow.h"

@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "core/any_op.h"
 #include "core/each_argument.h"
-#include "passes/any_op.h"
+#include "core/sub_blocks.h"
 #include "passes/copy_beside.h"
 #include "passes/inserted_ops.h"
 #include "passes/op_effects.h"

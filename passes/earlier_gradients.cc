@@ -9,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "core/gradient.h"
 #include "core/op_role.h"
+#include "core/sub_blocks.h"
 #include "passes/op_effects.h"
 
 namespace interp {

@@ -5,7 +5,7 @@
 
 #include "core/each_argument.h"
 #include "core/program_print.h"
-#include "passes/op_effects.h"
+#include "core/sub_blocks.h"
 #include "passes/readers.h"
 
 namespace interp {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/differentiable.h"
+#include "core/sub_blocks.h"
 #include "passes/op_effects.h"
 
 namespace interp {
@@ -146,10 +147,7 @@ absl::StatusOr<GradientFlow> FindGradientFlow(const Program& program, const OpRe
 }
 
 int32_t SubBlockOf(const OpDef* def, const Op& op) {
-  if (def == nullptr || def->sub_block == nullptr) return -1;
-  const Attr* attr = op.FindAttr("sub_block");
-  const auto* block = attr == nullptr ? nullptr : std::get_if<BlockIndex>(&attr->value);
-  return block == nullptr ? -1 : block->index;
+  return def == nullptr || def->sub_block == nullptr ? -1 : SubBlockOf(op);
 }
 
 }  // namespace interp

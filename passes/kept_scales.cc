@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "core/any_op.h"
 #include "core/attr_reader.h"
-#include "passes/any_op.h"
 #include "passes/declarations.h"
 #include "passes/verify.h"
 

@@ -6,6 +6,7 @@
 #include "core/each_argument.h"
 #include "core/op_role.h"
 #include "core/program_print.h"
+#include "core/sub_blocks.h"
 #include "passes/feed_fetch.h"
 #include "passes/micro_batch_flow.h"
 #include "passes/op_effects.h"

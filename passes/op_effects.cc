@@ -6,6 +6,7 @@
 #include "absl/strings/strip.h"
 #include "core/attr_reader.h"
 #include "core/each_argument.h"
+#include "core/sub_blocks.h"
 
 namespace interp {
 namespace {
@@ -14,8 +15,6 @@ namespace {
 bool IsTrue(const Op& op, absl::string_view name) { return AttrReader(op).Bool(name, false); }
 
 bool Names(const Slot& slot, VarId id) { return absl::c_linear_search(slot.args, id); }
-
-bool IsInput(const Op& op, VarId id) { return absl::c_linear_search(EachArgument(op.inputs), id); }
 
 // State is listed as Mean and MeanOut, or as InScale and OutScale. Y over X, or Out, is a result.
 bool IsState(absl::string_view input, absl::string_view output) {
@@ -50,12 +49,6 @@ bool AnyTensorArray(const std::vector<SlotDef>& slots) {
 
 }  // namespace
 
-bool HasSubBlock(const Op& op) {
-  bool found = false;
-  ForEachSubBlock(op, [&found](int32_t) { found = true; });
-  return found;
-}
-
 std::vector<VarId> ArgumentsOf(const std::vector<Slot>& slots) {
   std::vector<VarId> args;
   for (const Slot& slot : slots) args.insert(args.end(), slot.args.begin(), slot.args.end());
@@ -68,8 +61,9 @@ bool IsInTestMode(const Op& op) {
 }
 
 bool LeavesUntouched(const Op& op, VarId output) {
-  if (op.type == "hierarchical_sigmoid") return IsInput(op, output);
-  return IsInTestMode(op) && IsInput(op, output) && IsOnlyState(op, output) && !HasSubBlock(op);
+  if (op.type == "hierarchical_sigmoid") return HasArgument(op.inputs, output);
+  return IsInTestMode(op) && HasArgument(op.inputs, output) && IsOnlyState(op, output) &&
+         !HasSubBlock(op);
 }
 
 OpUses UsesOf(const Program& program, const Op& op) {

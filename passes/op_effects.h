@@ -9,21 +9,6 @@
 
 namespace interp {
 
-// True for ops that run a block of the program (while, conditional_block): they use all variables
-// which that block uses.
-bool HasSubBlock(const Op& op);
-
-// Calls f(block index) for each block attribute of the op.
-template <typename F>
-void ForEachSubBlock(const Op& op, F f) {
-  for (const Attr& attr : op.attrs) {
-    if (const auto* block = std::get_if<BlockIndex>(&attr.value)) f(block->index);
-    if (const auto* blocks = std::get_if<BlockIndices>(&attr.value)) {
-      for (const int32_t index : blocks->indices) f(index);
-    }
-  }
-}
-
 // A copy of the arguments of all slots; EachArgument goes through them without one.
 std::vector<VarId> ArgumentsOf(const std::vector<Slot>& slots);
 

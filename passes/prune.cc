@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/each_argument.h"
+#include "core/sub_blocks.h"
 #include "passes/feed_fetch.h"
 #include "passes/op_effects.h"
 

@@ -7,10 +7,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "core/any_op.h"
 #include "core/each_argument.h"
-#include "passes/any_op.h"
+#include "core/sub_blocks.h"
 #include "passes/make_op.h"
-#include "passes/op_effects.h"
 
 namespace interp {
 namespace {
@@ -32,9 +32,8 @@ std::optional<int32_t> BlockOfLayer(const Op& op) {
     return blocks.empty() ? std::nullopt : std::optional(blocks[0]);
   }
   if (op.type == "pylayer_grad") {
-    const Attr* const block = op.FindAttr("backward_block");
-    const auto* const index = block == nullptr ? nullptr : std::get_if<BlockIndex>(&block->value);
-    if (index != nullptr) return index->index;
+    const int32_t block = SubBlockOf(op, "backward_block");
+    if (block >= 0) return block;
   }
   return std::nullopt;
 }

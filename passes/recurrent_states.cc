@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/attr_reader.h"
+#include "core/each_argument.h"
 #include "core/edit_op.h"
 #include "passes/copy_beside.h"
 #include "passes/declarations.h"
@@ -52,10 +52,7 @@ class Keeper {
   }
 
   bool NeedsCopy(const Op& op, int32_t inner, VarId state) const {
-    const auto writes = [state](const Op& step) {
-      const std::vector<VarId> outputs = ArgumentsOf(step.outputs);
-      return absl::c_linear_search(outputs, state);
-    };
+    const auto writes = [state](const Op& step) { return HasArgument(step.outputs, state); };
     const std::vector<Op>& steps = program_.blocks[inner].ops;
     const auto writer = std::find_if(steps.rbegin(), steps.rend(), writes);
     if (writer == steps.rend()) return false;

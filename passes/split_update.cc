@@ -6,6 +6,7 @@
 #include "core/edit_op.h"
 #include "core/op_role.h"
 #include "core/program_print.h"
+#include "core/sub_blocks.h"
 #include "passes/feed_fetch.h"
 #include "passes/make_op.h"
 #include "passes/op_effects.h"

@@ -4,11 +4,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/any_op.h"
 #include "core/attr_reader.h"
 #include "core/gradient.h"
-#include "passes/any_op.h"
+#include "core/sub_blocks.h"
 #include "passes/declarations.h"
-#include "passes/op_effects.h"
 #include "passes/verify.h"
 
 namespace interp {

@@ -6,11 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "core/any_op.h"
 #include "core/attr_reader.h"
 #include "core/disjoint_sets.h"
 #include "core/each_argument.h"
 #include "core/edit_op.h"
-#include "passes/any_op.h"
+#include "core/sub_blocks.h"
 #include "passes/array_ops.h"
 #include "passes/branch_dtypes.h"
 
@@ -31,13 +32,6 @@ bool IsUndefinedValue(const Op& op) {
 }
 
 bool PassesOn(const Op& op) { return op.type == "assign" || op.type == "select_input"; }
-
-bool RunsBlock(const Op& op) {
-  return std::any_of(op.attrs.begin(), op.attrs.end(), [](const Attr& attr) {
-    return std::holds_alternative<BlockIndex>(attr.value) ||
-           std::holds_alternative<BlockIndices>(attr.value);
-  });
-}
 
 // Variables that hold the same values in turn, and the widest dtype of those values.
 class Groups {
@@ -105,7 +99,7 @@ Groups FindGroups(Program& program) {
     }
   }
   ForEachOp(program, [&](const Op& op) {
-    if (PassesOn(op) || RunsBlock(op) || IsUndefinedValue(op)) return;
+    if (PassesOn(op) || HasSubBlock(op) || IsUndefinedValue(op)) return;
     for (const VarId arg : EachArgument(op.outputs)) groups.NoteDType(arg, declared[arg]);
   });
   return groups;
@@ -127,7 +121,7 @@ std::optional<std::pair<absl::string_view, AttrValue>> ListOf(DType dtype) {
 
 // Whether slot `name` of the op takes arrays.
 bool TakesArrays(const Op& op, absl::string_view name, const OpRegistry& ops) {
-  if (PassesOn(op) || RunsBlock(op) || HasArrayForm(op)) return true;
+  if (PassesOn(op) || HasSubBlock(op) || HasArrayForm(op)) return true;
   const OpDef* const def = ops.Find(op.type);
   return def != nullptr &&
          std::any_of(def->inputs.begin(), def->inputs.end(), [&](const SlotDef& slot) {
@@ -141,7 +135,7 @@ void NoteKinds(Program& program, const OpRegistry& ops, Groups& groups) {
   const std::vector<bool> arrays = FindArrays(program);
   std::vector<bool> written(program.names.size(), false);
   ForEachOp(program, [&](const Op& op) {
-    const bool computes = !PassesOn(op) && !RunsBlock(op) && !IsUndefinedValue(op);
+    const bool computes = !PassesOn(op) && !HasSubBlock(op) && !IsUndefinedValue(op);
     for (const VarId id : EachArgument(op.outputs)) {
       written[id] = true;
       if (computes && !arrays[id]) groups.NoteTensor(id);

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/each_argument.h"
-#include "passes/op_effects.h"
+#include "core/sub_blocks.h"
 #include "passes/op_side.h"
 
 namespace interp {

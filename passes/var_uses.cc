@@ -4,6 +4,7 @@
 
 #include "absl/algorithm/container.h"
 #include "core/each_argument.h"
+#include "core/sub_blocks.h"
 #include "passes/feed_fetch.h"
 #include "passes/op_effects.h"
 

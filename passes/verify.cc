@@ -10,8 +10,8 @@
 #include "core/gradient.h"
 #include "core/near_names.h"
 #include "core/program_print.h"
+#include "core/sub_blocks.h"
 #include "passes/feed_fetch.h"
-#include "passes/op_effects.h"
 #include "passes/readers.h"
 
 namespace interp {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/any_op.h"
 #include "core/each_argument.h"
 #include "core/program_print.h"
 #include "passes/op_effects.h"
@@ -46,14 +47,7 @@ bool IsShared(const VarUse& use) {
   return use.fed || use.persistable || use.block == VarUse::kSeveralBlocks;
 }
 
-bool HasPairs(const Program& program) {
-  for (const Block& block : program.blocks) {
-    for (const Op& op : block.ops) {
-      if (!op.inplace.empty()) return true;
-    }
-  }
-  return false;
-}
+bool HasPairs(const Op& op) { return !op.inplace.empty(); }
 
 // Follows the memory of the variables of one block at a time.
 class MemoryTracker {
@@ -258,7 +252,8 @@ class MemoryTracker {
 }  // namespace
 
 absl::Status VerifyInplace(const Program& program, const OpRegistry& ops) {
-  if (!HasPairs(program)) return absl::OkStatus();  // without sharing there is nothing to spoil
+  if (!AnyOp(program, HasPairs))
+    return absl::OkStatus();  // without sharing there is nothing to spoil
   return MemoryTracker(program, ops).Run();
 }
 

@@ -8,8 +8,10 @@
 #include <limits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "core/annotate.h"
+#include "core/any_op.h"
 #include "core/each_argument.h"
 #include "core/io/params.h"
 #include "interpreter/train/data_parallel.h"
@@ -115,14 +117,10 @@ bool WritesPersistables(const Program& program) {
       if (var.persistable) persistable.insert(var.id);
     }
   }
-  for (const Block& block : program.blocks) {
-    for (const Op& op : block.ops) {
-      for (const VarId id : EachArgument(op.outputs)) {
-        if (persistable.contains(id)) return true;
-      }
-    }
-  }
-  return false;
+  return AnyOp(program, [&](const Op& op) {
+    return absl::c_any_of(EachArgument(op.outputs),
+                          [&](VarId id) { return persistable.contains(id); });
+  });
 }
 
 absl::Status CheckFlags(const TrainFlags& flags) {

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "core/array/array_runtime.h"
@@ -10,6 +9,7 @@
 #include "core/array/sum_arrays.h"
 #include "core/array/tape.h"
 #include "core/differentiable.h"
+#include "core/each_argument.h"
 #include "core/gradient.h"
 
 namespace interp {
@@ -259,9 +259,7 @@ class TapeBackward {
 
   // An array that is an input several times has several shares of one gradient.
   absl::Status Give(const Op& op, VarId name, const Array& array, Names& names) {
-    const bool reads = std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Slot& slot) {
-      return absl::c_linear_search(slot.args, name);
-    });
+    const bool reads = HasArgument(op.inputs, name);
     Array& value = names.arrays[name];
     const bool first = names.given.insert(name).second;
     if (first || reads) {

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <utility>
-#include <variant>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "core/any_op.h"
 #include "core/element_types.h"
 #include "core/storage/lasting_memory.h"
+#include "core/sub_blocks.h"
 
 namespace interp {
 namespace {
@@ -44,13 +45,7 @@ class NamedSoFar {
   void NameBlocksOf(const Op& op) {
     std::vector<int32_t> waiting;
     const auto enter = [&](const Op& running) {
-      for (const Attr& attr : running.attrs) {
-        if (const auto* block = std::get_if<BlockIndex>(&attr.value)) {
-          waiting.push_back(block->index);
-        } else if (const auto* blocks = std::get_if<BlockIndices>(&attr.value)) {
-          waiting.insert(waiting.end(), blocks->indices.begin(), blocks->indices.end());
-        }
-      }
+      ForEachSubBlock(running, [&](int32_t block) { waiting.push_back(block); });
     };
     enter(op);
     while (!waiting.empty()) {
@@ -138,10 +133,7 @@ bool Widens(DType from, DType to) {
 
 // Whether the program has ops that put values on a grid of whole numbers, or bring them back.
 bool IsQuantised(const Program& program) {
-  return absl::c_any_of(program.blocks, [](const Block& block) {
-    return absl::c_any_of(block.ops,
-                          [](const Op& op) { return absl::StrContains(op.type, "quantize"); });
-  });
+  return AnyOp(program, [](const Op& op) { return absl::StrContains(op.type, "quantize"); });
 }
 
 absl::Status NotDeclared(DType dtype, const Shape& shape, const ParamDecl& param) {

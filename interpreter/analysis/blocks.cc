@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
 #include "core/program_print.h"
+#include "core/sub_blocks.h"
 #include "passes/op_effects.h"
 
 namespace interp {

@@ -6,6 +6,7 @@
 #include "core/json_writer.h"
 #include "core/op_role.h"
 #include "core/program_print.h"
+#include "core/sub_blocks.h"
 #include "interpreter/inspect/pages.h"
 #include "passes/feed_fetch.h"
 
@@ -92,17 +93,6 @@ void WriteSlots(JsonWriter& json, absl::string_view key, const Program& program,
   });
 }
 
-std::vector<int32_t> BlocksOf(const Op& op) {
-  std::vector<int32_t> blocks;
-  for (const Attr& attr : op.attrs) {
-    if (const auto* one = std::get_if<BlockIndex>(&attr.value)) blocks.push_back(one->index);
-    if (const auto* some = std::get_if<BlockIndices>(&attr.value)) {
-      blocks.insert(blocks.end(), some->indices.begin(), some->indices.end());
-    }
-  }
-  return blocks;
-}
-
 absl::string_view PartOf(const Op& op) {
   const int32_t role = RoleOf(op);
   if (role == kLearningRateRole) return "schedule";
@@ -139,9 +129,9 @@ void WriteOp(JsonWriter& json, const Program& program, const Op& op, Tables& tab
   if (PartOf(op) != "forward") json.Field("part", PartOf(op));
   WriteSlots(json, "in", program, op.inputs, tables.strings);
   WriteSlots(json, "out", program, op.outputs, tables.strings);
-  if (const std::vector<int32_t> blocks = BlocksOf(op); !blocks.empty()) {
-    json.Values("blocks", blocks);
-  }
+  std::vector<int32_t> blocks;
+  ForEachSubBlock(op, [&](int32_t block) { blocks.push_back(block); });
+  if (!blocks.empty()) json.Values("blocks", blocks);
   WriteInplace(json, program, op, tables.strings);
   json.EndObject();
 }

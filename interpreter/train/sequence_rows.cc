@@ -8,9 +8,9 @@
 #include "core/each_argument.h"
 #include "core/gradient.h"
 #include "core/op_role.h"
+#include "core/sub_blocks.h"
 #include "interpreter/train/split_batch.h"
 #include "passes/feed_fetch.h"
-#include "passes/op_effects.h"
 #include "passes/split_update.h"
 
 namespace interp {

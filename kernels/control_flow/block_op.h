@@ -11,13 +11,6 @@ namespace interp::control_flow {
 inline DType NoKernelDType(const DTypeContext&) { return DType::kUndefined; }
 inline absl::Status InferNothing(InferContext&) { return absl::OkStatus(); }
 
-// The number of the block that the op runs, which need not be one of the program; -1: none.
-inline int32_t BlockOf(const Op& op) {
-  const Attr* attr = op.FindAttr("sub_block");
-  const auto* block = attr == nullptr ? nullptr : std::get_if<BlockIndex>(&attr->value);
-  return block == nullptr ? -1 : block->index;
-}
-
 // The value of a condition: one element of bool in host memory. `slot` names it in errors.
 inline absl::StatusOr<bool> ReadCondition(const Tensor& condition, absl::string_view slot) {
   if (condition.dtype == DType::kBool && condition.numel() == 1 && condition.has_memory())

@@ -3,6 +3,7 @@
 // (Paddle: ConditionalBlockGradOp in fluid/operators/controlflow/conditional_block_op.cc.)
 #include "absl/container/flat_hash_set.h"
 #include "core/op_def.h"
+#include "core/sub_blocks.h"
 #include "kernels/control_flow/block_op.h"
 #include "kernels/control_flow/gradient_values.h"
 
@@ -37,7 +38,7 @@ absl::Status CheckCounts(const Slot* gradients, absl::string_view name, const Sl
 
 absl::flat_hash_set<VarId> WrittenBy(const Program& program, const Op& op) {
   absl::flat_hash_set<VarId> written;
-  const int32_t block = control_flow::BlockOf(op);
+  const int32_t block = SubBlockOf(op);
   if (block < 0 || block >= std::ssize(program.blocks)) return written;
   for (const Op& inner : program.blocks[block].ops) {
     for (const Slot& slot : inner.outputs) written.insert(slot.args.begin(), slot.args.end());

@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "core/sub_blocks.h"
 #include "kernels/control_flow/block_op.h"
 
 namespace interp::control_flow {
@@ -35,10 +36,7 @@ void CollectWritten(const Program& program, int32_t block, std::set<int32_t>& se
   if (block < 0 || block >= std::ssize(program.blocks) || !seen.insert(block).second) return;
   for (const Op& op : program.blocks[block].ops) {
     for (const Slot& slot : op.outputs) written.insert(slot.args.begin(), slot.args.end());
-    for (const Attr& attr : op.attrs) {
-      const auto* inner = std::get_if<BlockIndex>(&attr.value);
-      if (inner != nullptr) CollectWritten(program, inner->index, seen, written);
-    }
+    ForEachSubBlock(op, [&](int32_t inner) { CollectWritten(program, inner, seen, written); });
   }
 }
 
@@ -111,7 +109,7 @@ class StateFinder {
 absl::StatusOr<std::vector<std::string>> FindStates(const Program& program, const Op& op,
                                                     const std::vector<std::string>& before,
                                                     std::vector<std::string> after) {
-  const int32_t block = BlockOf(op);
+  const int32_t block = SubBlockOf(op);
   if (before.size() != after.size() || block < 0 || block >= std::ssize(program.blocks)) {
     return after;  // what is wrong is said elsewhere
   }

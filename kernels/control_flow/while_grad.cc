@@ -10,10 +10,10 @@
 // fluid/operators/controlflow/while_op.cc.)
 #include <algorithm>
 
-#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "core/each_argument.h"
 #include "core/op_def.h"
+#include "core/sub_blocks.h"
 #include "kernels/control_flow/block_op.h"
 #include "kernels/control_flow/gradient_values.h"
 
@@ -86,9 +86,8 @@ bool WritesName(const Program& program, int32_t block, const std::string& name) 
   const VarId id = program.Find(name);
   if (id < 0 || block < 0 || block >= std::ssize(program.blocks)) return false;
   const std::vector<Op>& ops = program.blocks[block].ops;
-  return std::any_of(ops.begin(), ops.end(), [id](const Op& op) {
-    return absl::c_linear_search(EachArgument(op.outputs), id);
-  });
+  return std::any_of(ops.begin(), ops.end(),
+                     [id](const Op& op) { return HasArgument(op.outputs, id); });
 }
 
 WhileGradAttrs ReadWhileGradAttrs(AttrReader& reader) {
@@ -98,9 +97,8 @@ WhileGradAttrs ReadWhileGradAttrs(AttrReader& reader) {
     const auto it = std::find_if(out.begin(), out.end(),
                                  [&](const std::string& o) { return GradientName(o) == name; });
     attrs.out_of.push_back(it == out.end() ? -1 : static_cast<int>(it - out.begin()));
-    attrs.written.push_back(
-        reader.program() == nullptr ||
-        WritesName(*reader.program(), control_flow::BlockOf(reader.op()), name));
+    attrs.written.push_back(reader.program() == nullptr ||
+                            WritesName(*reader.program(), SubBlockOf(reader.op()), name));
   }
   return attrs;
 }

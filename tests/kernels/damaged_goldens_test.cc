@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 
+#include "core/any_op.h"
 #include "core/program_load.h"
 #include "interpreter/interpreter_core.h"
 #include "tests/testing/golden_run.h"

@@ -1,4 +1,4 @@
-// AnyOp: whether a program has an op of some kind, for passes that have nothing to do without one.
+// AnyOp: whether a program has an op of some kind, for those who have nothing to do without one.
 #pragma once
 
 #include <algorithm>
