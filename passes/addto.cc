@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "passes/fresh_var.h"
 #include "passes/inserted_ops.h"
 #include "passes/var_uses.h"
 
@@ -78,12 +79,8 @@ class Accumulator {
 
   // Declarations are added at the end, since uses_ points to those there are.
   VarId NewPartialSum(VarId out) {
-    std::string name;
-    do {
-      name = absl::StrCat(program_.NameOf(out), "@ADDTO@", ++num_partial_sums_);
-    } while (program_.Find(name) >= 0);
     Var var = *uses_[out].var;
-    var.id = program_.Intern(name);
+    var.id = FreshVar(program_, absl::StrCat(program_.NameOf(out), "@ADDTO@"), next_partial_sum_);
     var.persistable = var.is_parameter = var.need_check_feed = false;
     var.wire.clear();
     new_vars_.push_back(std::move(var));
@@ -94,7 +91,7 @@ class Accumulator {
   const std::vector<VarUse> uses_;
   InsertedOps inserted_;
   std::vector<Var> new_vars_;
-  int num_partial_sums_ = 0;
+  int64_t next_partial_sum_ = 1;
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "core/each_argument.h"
 #include "passes/copy_beside.h"
 #include "passes/declarations.h"
+#include "passes/fresh_var.h"
 #include "passes/gradient_flow.h"
 
 namespace interp {
@@ -180,10 +181,8 @@ class Carrier {
 
   // Lets the op and its block have a new variable instead, which is returned.
   VarId Replace(Op& op, int32_t block, int32_t inner, VarId state, bool stop_gradient) {
-    std::string name = absl::StrCat(program_.NameOf(state), "@CARRIED");
-    while (program_.Find(name) >= 0) name += "_";
     Var var = *declarations_.Find(block, state);
-    var.id = program_.Intern(name);
+    var.id = FreshVar(program_, absl::StrCat(program_.NameOf(state), "@CARRIED"));
     var.stop_gradient = stop_gradient;
     var.need_check_feed = false;
     var.wire = {};

@@ -7,6 +7,7 @@
 #include "core/attr_reader.h"
 #include "core/op_role.h"
 #include "core/program_print.h"
+#include "passes/fresh_var.h"
 #include "passes/make_op.h"
 #include "passes/op_effects.h"
 
@@ -160,11 +161,10 @@ absl::Status ForwardVersions::ReadVersions(Op& gradient, const Op& forward, size
 VarId ForwardVersions::CopyAt(VarId id, size_t position) {
   const auto [copy, added] = copies_.try_emplace({id, position}, -1);
   if (!added) return copy->second;
-  std::string name = absl::StrCat(context_.program.NameOf(id), "@BEFORE@", position);
-  while (context_.program.Find(name) >= 0) name += "_";
+  Program& program = context_.program;
   const Var* const like = context_.declarations.Find(block_, id);
   Var var = {.dtype = like->dtype, .dims = like->dims, .lod_level = like->lod_level};
-  copy->second = var.id = context_.program.Intern(name);
+  copy->second = var.id = FreshVar(program, absl::StrCat(program.NameOf(id), "@BEFORE@", position));
   var.stop_gradient = true;
   context_.declarations.Add(block_, std::move(var));
   Op op = MakeUnaryOp("assign", id, copy->second);

@@ -140,9 +140,7 @@ class ConvFuser {
 
   bool HasKernel(VarId id) const {
     const Var* var = fuser_.uses()[id].var;
-    return var != nullptr &&
-           std::any_of(fused_def_.kernels.begin(), fused_def_.kernels.end(),
-                       [var](const KernelDef& kernel) { return kernel.dtype == var->dtype; });
+    return var != nullptr && HasKernelOf(fused_def_, var->dtype);
   }
 
   // The op that alone reads the chain's result so far, when it is of that type.

@@ -92,9 +92,7 @@ class FcFuser {
   // Attributes of activations are of float32: products of float64 would lose digits.
   bool HasKernel(VarId id) const {
     const Var* var = fuser_.uses()[id].var;
-    return var != nullptr && var->dtype != DType::kFloat64 &&
-           std::any_of(fused_def_.kernels.begin(), fused_def_.kernels.end(),
-                       [var](const KernelDef& kernel) { return kernel.dtype == var->dtype; });
+    return var != nullptr && var->dtype != DType::kFloat64 && HasKernelOf(fused_def_, var->dtype);
   }
 
   std::optional<VarId> MatchBias(int index, int add, const Product& product) const {

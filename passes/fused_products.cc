@@ -7,6 +7,7 @@
 
 #include "core/attr_reader.h"
 #include "core/edit_op.h"
+#include "passes/fresh_var.h"
 #include "passes/make_op.h"
 
 namespace interp {
@@ -79,11 +80,7 @@ class Splitter {
   }
 
   VarId Temporary(VarId of) {
-    std::string name;
-    do {
-      name = absl::StrCat(program_.NameOf(of), "@FUSED_", next_++);
-    } while (program_.Find(name) >= 0);
-    return program_.Intern(name);
+    return FreshVar(program_, absl::StrCat(program_.NameOf(of), "@FUSED_"), next_);
   }
 
   VarId Reshaped(VarId from, const std::vector<int64_t>& shape) {

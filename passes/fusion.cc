@@ -8,6 +8,7 @@
 #include "core/each_argument.h"
 #include "core/fused_forms.h"
 #include "core/op_role.h"
+#include "passes/fresh_var.h"
 #include "passes/micro_batches.h"
 
 namespace interp {
@@ -33,6 +34,11 @@ bool IsOfSamePart(const Op& a, const Op& b) {
 }
 
 }  // namespace
+
+bool HasKernelOf(const OpDef& def, DType dtype) {
+  return std::any_of(def.kernels.begin(), def.kernels.end(),
+                     [dtype](const KernelDef& kernel) { return kernel.dtype == dtype; });
+}
 
 bool CanMake(absl::string_view type, const PassContext& context) {
   const OpDef* const def = context.ops.Find(type);
@@ -147,9 +153,8 @@ void Fuser::Replace(const std::vector<int>& chain, Op fused) {
 void Fuser::PutBehind(int op, Op added) { behind_.emplace_back(op, std::move(added)); }
 
 VarId Fuser::Declare(std::string name, const Var& like) {
-  while (program_.Find(name) >= 0) name += "_";
   Var var = like;
-  var.id = program_.Intern(name);
+  var.id = FreshVar(program_, std::move(name));
   var.persistable = false;
   declared_.push_back(std::move(var));
   return declared_.back().id;

@@ -9,6 +9,7 @@
 #include "core/near_names.h"
 #include "core/op_role.h"
 #include "core/sub_blocks.h"
+#include "passes/fresh_var.h"
 #include "passes/make_op.h"
 #include "passes/op_side.h"
 #include "passes/value_dtypes.h"
@@ -214,10 +215,8 @@ class Reducer {
   VarId ReducedName(VarId id) {
     if (states_[id].name >= 0) return states_[id].name;
     const absl::string_view ending = reduced_ == DType::kBFloat16 ? ".cast_bf16" : ".cast_fp16";
-    std::string name = absl::StrCat(program_.NameOf(id), ending);
-    while (program_.Find(name) >= 0) name += "_";
     const Var& like = *uses_[id].var;
-    Var var{.id = program_.Intern(name),
+    Var var{.id = FreshVar(program_, absl::StrCat(program_.NameOf(id), ending)),
             .dtype = reduced_,
             .dims = like.dims,
             .lod_level = like.lod_level,

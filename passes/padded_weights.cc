@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/edit_op.h"
+#include "passes/fresh_var.h"
 #include "passes/make_op.h"
 #include "passes/verify.h"
 
@@ -24,15 +25,6 @@ VarId* PaddedWeights(Op& op) {
     if (slot.name == "W" && slot.args.size() == 1) return slot.args.data();
   }
   return nullptr;
-}
-
-// A name that the program does not have yet, with a number from `next` on.
-VarId UnusedName(Program& program, const std::string& base, int64_t& next) {
-  std::string name;
-  do {
-    name = absl::StrCat(base, next++);
-  } while (program.Find(name) >= 0);
-  return program.Intern(name);
 }
 
 Op CropOp(VarId from, VarId to) {
@@ -76,7 +68,7 @@ void Crop(const std::vector<DType>& dtypes, Program& program, Block& block, int6
     if (VarId* const weights = PaddedWeights(op)) {
       DeclareWeights(dtypes, op, *weights, program);
       const VarId cropped =
-          UnusedName(program, absl::StrCat(program.NameOf(*weights), "@UNPADDED_"), next);
+          FreshVar(program, absl::StrCat(program.NameOf(*weights), "@UNPADDED_"), next);
       block.vars.push_back({.id = cropped, .dtype = dtypes[*weights], .dims = {-1, -1}});
       ops.push_back(CropOp(*weights, cropped));
       *weights = cropped;

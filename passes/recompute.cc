@@ -12,6 +12,7 @@
 #include "core/op_role.h"
 #include "passes/append_backward.h"
 #include "passes/declarations.h"
+#include "passes/fresh_var.h"
 #include "passes/op_effects.h"
 #include "passes/verify.h"
 
@@ -177,12 +178,9 @@ class Recomputer {
   }
 
   VarId Copy(VarId id) {
-    std::string name;
-    int number = num_segments_;
-    do {
-      name = absl::StrCat(program_.NameOf(id), ".subprog_", number++);
-    } while (program_.Find(name) >= 0);
-    const VarId renamed = program_.Intern(name);
+    int64_t number = num_segments_;
+    const VarId renamed =
+        FreshVar(program_, absl::StrCat(program_.NameOf(id), ".subprog_"), number);
     Var var;
     if (const Var* like = declarations_.FindLocal(0, id); like != nullptr) var = *like;
     var.id = renamed;

@@ -11,6 +11,7 @@
 #include "core/edit_op.h"
 #include "passes/copy_beside.h"
 #include "passes/declarations.h"
+#include "passes/fresh_var.h"
 #include "passes/op_effects.h"
 
 namespace interp {
@@ -60,9 +61,7 @@ class Keeper {
   }
 
   VarId Copy(Op& op, int32_t block, int32_t inner, VarId state, VarId before) {
-    std::string name = absl::StrCat(program_.NameOf(state), "@STATE");
-    while (program_.Find(name) >= 0) name += "_";
-    const VarId copy = program_.Intern(name);
+    const VarId copy = FreshVar(program_, absl::StrCat(program_.NameOf(state), "@STATE"));
     const Var* const like = declarations_.FindLocal(inner, before >= 0 ? before : state);
     Var var;
     if (like != nullptr) {

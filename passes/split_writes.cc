@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/each_argument.h"
+#include "passes/fresh_var.h"
 #include "passes/op_effects.h"
 #include "passes/var_uses.h"
 
@@ -58,9 +59,7 @@ Program SplitWrites(Program program, const OpRegistry& ops) {
         continue;
       }
       Var var = *uses[id].var;
-      std::string text = absl::StrCat(program.NameOf(name), ".1");
-      while (program.Find(text) >= 0) text += "_";
-      var.id = program.Intern(text);
+      var.id = FreshVar(program, absl::StrCat(program.NameOf(name), ".1"));
       added.push_back(var);
       name = id = var.id;
     }
