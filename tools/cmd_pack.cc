@@ -8,8 +8,8 @@
 #include <memory>
 #include <optional>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "core/annotate.h"
 #include "core/io/file.h"
@@ -58,7 +58,7 @@ absl::Status CheckFlags(const PackFlags& flags, const CLI::App& command) {
 
 // No result takes the place of what is read. Files are compared by what they are and not by name,
 // as lists are long.
-absl::Status CheckKept(const std::vector<std::string>& outputs, const PackFlags& flags,
+absl::Status CheckKept(const std::vector<NamedFile>& outputs, const PackFlags& flags,
                        const PictureList& list) {
   using Identity = std::pair<dev_t, ino_t>;
   const auto identity = [](const std::string& path) -> std::optional<Identity> {
@@ -67,8 +67,8 @@ absl::Status CheckKept(const std::vector<std::string>& outputs, const PackFlags&
     return Identity(file.st_dev, file.st_ino);
   };
   std::map<Identity, std::string> replaced;
-  for (const std::string& path : outputs) {
-    if (const auto there = identity(path)) replaced.emplace(*there, path);
+  for (const NamedFile& output : outputs) {
+    if (const auto there = identity(output.path)) replaced.emplace(*there, output.path);
   }
   if (replaced.empty()) return absl::OkStatus();
   const auto check = [&](const std::string& read) -> absl::Status {
@@ -87,21 +87,15 @@ absl::Status CheckKept(const std::vector<std::string>& outputs, const PackFlags&
 
 // What cannot be written is told before the work.
 absl::Status CheckOutputs(const PackFlags& flags, const PictureList& list) {
-  std::vector<std::string> outputs = PartPaths(flags.output, flags.options.parts);
-  for (size_t i = 0, n = outputs.size(); i < n; ++i) outputs.push_back(IndexPathOf(outputs[i]));
-  for (const std::string& path : {flags.list, flags.labels}) {
-    if (!path.empty()) outputs.push_back(path);
+  std::vector<NamedFile> outputs;
+  for (const std::string& path : PartPaths(flags.output, flags.options.parts)) {
+    outputs.push_back({"the records", path});
+    outputs.push_back({"their index", IndexPathOf(path)});
   }
-  absl::flat_hash_set<std::string> names;
-  for (const std::string& path : outputs) {
-    const std::filesystem::path name = OneNameOf(path);
-    if (!name.empty() && !names.insert(name.string()).second) {
-      return InvalidArgument("'", path,
-                             "' is to be written twice: as records, index, list or "
-                             "labels; give each its own name");
-    }
-    INTERP_RETURN_IF_ERROR(CheckWritable(path));
-  }
+  if (!flags.list.empty()) outputs.push_back({"--write-list", flags.list});
+  if (!flags.labels.empty()) outputs.push_back({"--write-labels", flags.labels});
+  INTERP_RETURN_IF_ERROR(CheckDistinct(outputs));
+  for (const NamedFile& output : outputs) INTERP_RETURN_IF_ERROR(CheckWritable(output.path));
   return CheckKept(outputs, flags, list);
 }
 
@@ -215,8 +209,12 @@ ExitCode Pack(PackFlags& flags, const CLI::App& command) {
   absl::StatusOr<PackReport> report;
   {
     const Interruption interruption([&] { stop = true; });
-    Progress progress(std::ssize(list->pictures), "pictures");
-    const auto show = [&](size_t done) { progress.Show(static_cast<int64_t>(done)); };
+    ProgressLine progress;
+    const auto show = [&, total = list->pictures.size()](size_t done) {
+      if (!progress.IsDue(/*is_last=*/done >= total)) return;
+      progress.Show(absl::StrFormat("%s %d/%d pictures, %.0f/s", ProgressBar(done, total), done,
+                                    total, done / progress.seconds()));
+    };
     const auto lists = [&](const PackReport& packed) {
       return WriteLists(flags, Selected(*list, packed.packed));
     };

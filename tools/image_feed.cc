@@ -78,11 +78,6 @@ absl::StatusOr<Tensor> ReadImageFeed(const FeedTarget& target, absl::string_view
                                      size_t max_bytes, std::vector<FedPicture>* pictures) {
   INTERP_ASSIGN_OR_RETURN(const auto parsed, Parse(target, description));
   const auto& [path, preparation] = parsed;
-  std::error_code ignored;
-  // Devices may have no end, and a pipe would be waited for.
-  if (std::filesystem::is_other(path, ignored)) {
-    return InvalidArgument("'", path, "' is not a regular file");
-  }
   absl::StatusOr<Picture<uint8_t>> decoded = ReadPicture(path, max_bytes);
   if (absl::IsResourceExhausted(decoded.status())) {
     return ResourceExhausted(decoded.status().message(), " (--max-file-memory)");

@@ -113,6 +113,17 @@ void CompareElements(const T* got, const T* expected, int64_t count, const Tenso
   }
 }
 
+// The one name of the file at `path`, which need not be there yet. Empty for what several may be
+// written to: pipes, devices and folders.
+std::filesystem::path OneNameOf(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (path.empty() || fs::is_directory(path, error) || fs::is_other(path, error)) return {};
+  // Of a relative path whose beginning does not exist nothing would become absolute.
+  const fs::path absolute = fs::absolute(path, error);
+  return error ? fs::path() : fs::weakly_canonical(absolute, error);
+}
+
 }  // namespace
 
 absl::Status WriteOutputs(const std::string& path, const std::vector<NamedTensor>& outputs) {
@@ -140,15 +151,6 @@ absl::Status CheckWritable(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_fifo(path, ignored)) return absl::OkStatus();
   return FileWriter::Create(path).status();
-}
-
-std::filesystem::path OneNameOf(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  if (path.empty() || fs::is_directory(path, error) || fs::is_other(path, error)) return {};
-  // Of a relative path whose beginning does not exist nothing would become absolute.
-  const fs::path absolute = fs::absolute(path, error);
-  return error ? fs::path() : fs::weakly_canonical(absolute, error);
 }
 
 absl::Status CheckDistinct(const std::vector<NamedFile>& outputs,

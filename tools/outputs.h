@@ -1,7 +1,6 @@
 // Files of `interp run`: results written, expected results compared.
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,10 +25,6 @@ std::vector<std::string> FilesOfOutputs(const std::string& path,
 // stays as it is.
 absl::Status CheckWritable(const std::string& path);
 absl::Status CheckOutputsWritable(const std::string& path, const std::vector<std::string>& names);
-
-// The one name of the file at `path`, which need not be there yet. Empty for what several may be
-// written to: pipes, devices and folders.
-std::filesystem::path OneNameOf(const std::string& path);
 
 // A flag that names a file, and the file; "" where the flag was not given.
 struct NamedFile {

@@ -81,12 +81,7 @@ absl::StatusOr<std::string> Encode(std::string file, const PackOptions& options)
 
 absl::StatusOr<std::string> MakePayload(const ListedPicture& picture, const PackOptions& options) {
   const std::string path = (std::filesystem::path(options.root) / picture.path).string();
-  std::error_code ignored;
-  // A pipe would be waited for.
-  if (std::filesystem::is_other(path, ignored)) {
-    return InvalidArgument("'", path, "' is no regular file");
-  }
-  INTERP_ASSIGN_OR_RETURN(std::string file, ReadFile(path, options.max_bytes));
+  INTERP_ASSIGN_OR_RETURN(std::string file, ReadPictureFile(path, options.max_bytes));
   INTERP_ASSIGN_OR_RETURN(std::string encoded, Annotate(Encode(std::move(file), options), path));
   std::string payload =
       FormatImageRecord({.labels = picture.labels, .id = picture.id, .id2 = 0, .picture = encoded});

@@ -4,33 +4,37 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <utility>
 
-#include "absl/strings/str_format.h"
+#include "absl/strings/str_cat.h"
 
 namespace interp {
 
-Progress::Progress(int64_t total, std::string what)
-    : total_(total), what_(std::move(what)), on_(isatty(STDERR_FILENO) != 0) {}
+ProgressLine::ProgressLine(bool wanted) : on_(wanted && isatty(STDERR_FILENO) != 0) {}
 
-Progress::~Progress() {
-  if (shown_) std::fprintf(stderr, "\r\033[K");
+bool ProgressLine::IsDue(bool is_last) const {
+  constexpr std::chrono::milliseconds kInterval(100);
+  return on_ && (!shown_ || is_last || Clock::now() - shown_at_ >= kInterval);
 }
 
-void Progress::Show(int64_t done) {
-  constexpr std::chrono::milliseconds kInterval(100);  // as often as a reader can follow
-  constexpr int kWidth = 24;
-  const Clock::time_point now = Clock::now();
-  if (!on_ || (shown_ && done < total_ && now - shown_at_ < kInterval)) return;
-  const double seconds = std::max(std::chrono::duration<double>(now - start_).count(), 1e-9);
-  const auto filled = static_cast<int>(kWidth * done / std::max<int64_t>(total_, 1));
-  const std::string line =
-      absl::StrFormat("[%s%s] %d/%d %s, %.0f/s", std::string(filled, '#'),
-                      std::string(kWidth - filled, '.'), done, total_, what_, done / seconds);
+void ProgressLine::Show(const std::string& line) {
   std::fprintf(stderr, "\r\033[K%s", line.c_str());
-  std::fflush(stderr);
-  shown_at_ = now;
+  shown_at_ = Clock::now();
   shown_ = true;
+}
+
+void ProgressLine::Wipe() {
+  if (shown_) std::fprintf(stderr, "\r\033[K");
+  shown_ = false;
+}
+
+double ProgressLine::seconds() const {
+  return std::max(std::chrono::duration<double>(Clock::now() - start_).count(), 1e-9);
+}
+
+std::string ProgressBar(int64_t done, int64_t total) {
+  constexpr int64_t kWidth = 24;
+  const auto filled = static_cast<size_t>(kWidth * done / std::max<int64_t>(total, 1));
+  return absl::StrCat("[", std::string(filled, '#'), std::string(kWidth - filled, '.'), "]");
 }
 
 }  // namespace interp

@@ -1,41 +1,15 @@
 #include "tools/timed_runs.h"
 
-#include <unistd.h>
-
 #include <chrono>
-#include <cstdio>
 
+#include "absl/strings/str_format.h"
 #include "tools/elapsed.h"
+#include "tools/progress.h"
 
 namespace interp {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// One line on a terminal that counts the timed runs; nothing elsewhere.
-class Progress {
- public:
-  explicit Progress(int total) : total_(total), on_(total > 1 && isatty(STDERR_FILENO) != 0) {}
-  ~Progress() {
-    if (shown_) std::fprintf(stderr, "\r\033[K");
-  }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
-  void Show(int done, double last_ms) {
-    constexpr std::chrono::milliseconds kInterval(100);  // as often as a reader can follow
-    if (!on_ || (shown_ && Clock::now() - last_ < kInterval)) return;
-    std::fprintf(stderr, "\r\033[Krun %d of %d, %.2f ms", done, total_, last_ms);
-    last_ = Clock::now();
-    shown_ = true;
-  }
-
- private:
-  const int total_;
-  const bool on_;
-  bool shown_ = false;
-  Clock::time_point last_;
-};
 
 // The clocks of all devices together; 0 without devices.
 double DeviceNowMs(const InterpreterCore& core) {
@@ -94,14 +68,15 @@ absl::StatusOr<std::vector<Tensor>> RunTimed(InterpreterCore& core,
   for (int i = 0; i < counts.warmup; ++i) {
     INTERP_RETURN_IF_ERROR(RunOnce(core, feeds, untimed.options(), fetched, elapsed_ms));
   }
-  Progress progress(counts.repeat);
+  ProgressLine progress(/*wanted=*/counts.repeat > 1);
   for (int i = 0; i < counts.repeat; ++i) {
     const double device_start_ms = DeviceNowMs(core);
     const Watched& watched = i + 1 == counts.repeat ? last : timed;
     INTERP_RETURN_IF_ERROR(RunOnce(core, feeds, watched.options(), fetched, elapsed_ms));
     times.runs_ms.push_back(elapsed_ms);
     if (!core.devices().empty()) times.device_ms.push_back(DeviceNowMs(core) - device_start_ms);
-    progress.Show(i + 1, elapsed_ms);
+    if (!progress.IsDue(/*is_last=*/false)) continue;
+    progress.Show(absl::StrFormat("run %d of %d, %.2f ms", i + 1, counts.repeat, elapsed_ms));
   }
   return fetched;
 }

@@ -1,7 +1,5 @@
 #include "tools/train_report.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -115,40 +113,27 @@ std::string ToJson(const TrainReport& report) {
 }
 
 TrainProgress::TrainProgress(int64_t first, int64_t last, bool quiet)
-    : first_(first), last_(last), on_(!quiet && isatty(STDERR_FILENO) != 0), quiet_(quiet) {}
-
-TrainProgress::~TrainProgress() {
-  if (shown_) std::fprintf(stderr, "\r\033[K");
-}
+    : first_(first), last_(last), quiet_(quiet), line_(/*wanted=*/!quiet) {}
 
 void TrainProgress::Show(int64_t step, int64_t num_samples, const std::vector<std::string>& names,
                          const std::vector<Tensor>& fetched) {
-  constexpr std::chrono::milliseconds kInterval(100);  // as often as a reader can follow
-  constexpr int kWidth = 24;
-  const Clock::time_point now = Clock::now();
-  if (!on_ || (shown_ && step < last_ && now - shown_at_ < kInterval)) return;
-  const double seconds = std::chrono::duration<double>(now - start_).count();
+  if (!line_.IsDue(/*is_last=*/step >= last_)) return;
+  const double seconds = line_.seconds();
   const double done = static_cast<double>(step - first_);
   const double left = done > 0 ? seconds / done * static_cast<double>(last_ - step) : 0;
-  const int filled =
-      static_cast<int>(kWidth * done / static_cast<double>(std::max<int64_t>(last_ - first_, 1)));
   std::string values;
   for (size_t i = 0; i < fetched.size(); ++i) {
     absl::StrAppendFormat(&values, " %s %.4g", TerminalLine(names[i]), ValueOf(fetched[i]));
   }
-  std::fprintf(stderr, "\r\033[K%s",
-               absl::StrFormat("[%s%s] step %d/%d%s, %.0f samples/s, %s left",
-                               std::string(filled, '#'), std::string(kWidth - filled, '.'), step,
-                               last_, values, num_samples / std::max(seconds, 1e-9), Duration(left))
-                   .c_str());
-  shown_at_ = now;
-  shown_ = true;
+  line_.Show(absl::StrFormat("%s step %d/%d%s, %.0f samples/s, %s left",
+                             ProgressBar(step - first_, last_ - first_), step, last_, values,
+                             num_samples / seconds, Duration(left)));
 }
 
 void TrainProgress::Say(const std::string& line) {
   if (quiet_) return;
-  std::fprintf(stderr, "%s%s\n", shown_ ? "\r\033[K" : "", TerminalLine(line).c_str());
-  shown_ = false;
+  line_.Wipe();
+  std::fprintf(stderr, "%s\n", TerminalLine(line).c_str());
 }
 
 }  // namespace interp

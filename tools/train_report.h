@@ -1,7 +1,6 @@
 // What `interp train` measured, how it prints it, and its progress on a terminal.
 #pragma once
 
-#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "core/tensor.h"
 #include "tools/pipeline_report.h"
 #include "tools/profile.h"
+#include "tools/progress.h"
 #include "tools/summary.h"
 
 namespace interp {
@@ -38,9 +38,6 @@ class TrainProgress {
  public:
   // Steps from `first` to `last`.
   TrainProgress(int64_t first, int64_t last, bool quiet);
-  ~TrainProgress();
-  TrainProgress(const TrainProgress&) = delete;
-  TrainProgress& operator=(const TrainProgress&) = delete;
 
   void Show(int64_t step, int64_t num_samples, const std::vector<std::string>& names,
             const std::vector<Tensor>& fetched);
@@ -48,15 +45,10 @@ class TrainProgress {
   void Say(const std::string& line);
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   const int64_t first_;
   const int64_t last_;
-  const bool on_;
   const bool quiet_;
-  const Clock::time_point start_ = Clock::now();
-  Clock::time_point shown_at_;
-  bool shown_ = false;
+  ProgressLine line_;
 };
 
 }  // namespace interp

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csetjmp>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -265,8 +266,16 @@ absl::StatusOr<Bytes> DecodePicture(absl::string_view file, size_t max_bytes, in
   return jpeg.Decode(shrink);
 }
 
+absl::StatusOr<std::string> ReadPictureFile(const std::string& path, size_t max_bytes) {
+  std::error_code ignored;
+  if (std::filesystem::is_other(path, ignored)) {
+    return InvalidArgument("'", path, "' is not a regular file");
+  }
+  return ReadFile(path, max_bytes);
+}
+
 absl::StatusOr<Bytes> ReadPicture(const std::string& path, size_t max_bytes) {
-  INTERP_ASSIGN_OR_RETURN(const std::string file, ReadFile(path, max_bytes));
+  INTERP_ASSIGN_OR_RETURN(const std::string file, ReadPictureFile(path, max_bytes));
   return Annotate(DecodePicture(file, max_bytes), path);
 }
 

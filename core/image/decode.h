@@ -31,6 +31,9 @@ absl::StatusOr<PictureSize> SizeOfPicture(absl::string_view file);
 absl::StatusOr<Picture<uint8_t>> DecodePicture(absl::string_view file, size_t max_bytes,
                                                int shrink = 1);
 
+// What is in the file of a picture, of at most `max_bytes`. InvalidArgument for pipes, which would
+// be waited for, and devices, which may have no end.
+absl::StatusOr<std::string> ReadPictureFile(const std::string& path, size_t max_bytes);
 // The picture in a file of at most `max_bytes`. Errors start with the path; NotFound, too.
 absl::StatusOr<Picture<uint8_t>> ReadPicture(const std::string& path, size_t max_bytes);
 

@@ -253,7 +253,7 @@ TEST(Pack, PipesAreNoPictures) {
   ASSERT_EQ(mkfifo((pets.root() + "/cat/2.png").c_str(), 0600), 0);
   const CommandResult result = pets.Pack();
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("cat/2.png' is no regular file"));
+  EXPECT_THAT(result.err, HasSubstr("cat/2.png' is not a regular file"));
 }
 
 // Five times what the new picture takes, beside the old one.
@@ -288,9 +288,10 @@ TEST(Pack, OutputsAreCheckedBeforeTheWork) {
     return result.err;
   };
   EXPECT_THAT(error({"--write-list", pets / "no/x.lst"}, 1), HasSubstr("cannot create"));
-  EXPECT_THAT(error({"--write-list", pets / "out.rec"}, 2), HasSubstr("is to be written twice"));
+  EXPECT_THAT(error({"--write-list", pets / "out.rec"}, 2),
+              HasSubstr("the records and --write-list are both '"));
   EXPECT_THAT(error({"--write-labels", pets / "./out.idx"}, 2),
-              HasSubstr("is to be written twice"));
+              HasSubstr("their index and --write-labels are both '"));
   std::filesystem::create_directory(pets / "out.idx");
   EXPECT_THAT(error({}, 1), HasSubstr("out.idx': Is a directory"));
 }
