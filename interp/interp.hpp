@@ -60,7 +60,10 @@
 
 // Passes of one's own: docs/add_a_pass.md.
 #include "core/each_argument.h"
+#include "core/sub_blocks.h"
+#include "passes/fresh_var.h"
 #include "passes/fusion.h"
+#include "passes/make_op.h"
 #include "passes/op_effects.h"
 #include "passes/pass.h"
 #include "passes/pipeline.h"
