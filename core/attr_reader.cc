@@ -31,9 +31,11 @@ std::optional<double> AsDouble(const AttrValue& value) {
   return std::nullopt;
 }
 
-// Copies list kinds whose elements convert to To; a Scalar list converts element by element.
+// Copies list kinds whose elements convert to To, floats to floats alone; a Scalar list converts
+// element by element.
 template <typename To>
-std::optional<std::vector<To>> AsList(const AttrValue& value, bool floats_allowed) {
+std::optional<std::vector<To>> AsList(const AttrValue& value) {
+  constexpr bool kFloatsAllowed = std::is_floating_point_v<To>;
   std::vector<To> out;
   const auto copy = [&out](const auto& list) {
     for (const auto v : list) out.push_back(static_cast<To>(v));
@@ -43,15 +45,15 @@ std::optional<std::vector<To>> AsList(const AttrValue& value, bool floats_allowe
       std::visit(Overloaded{[&](const std::vector<int32_t>& v) { return copy(v); },
                             [&](const std::vector<int64_t>& v) { return copy(v); },
                             [&](const std::vector<bool>& v) { return copy(v); },
-                            [&](const std::vector<float>& v) { return floats_allowed && copy(v); },
-                            [&](const std::vector<double>& v) { return floats_allowed && copy(v); },
+                            [&](const std::vector<float>& v) { return kFloatsAllowed && copy(v); },
+                            [&](const std::vector<double>& v) { return kFloatsAllowed && copy(v); },
                             [&](const std::vector<Scalar>& v) {
                               for (const Scalar& s : v) {
                                 const std::optional<double> d = AsDouble(AttrValue(s));
                                 const std::optional<int64_t> i = AsInteger(AttrValue(s));
                                 if (i.has_value()) {
                                   out.push_back(static_cast<To>(*i));
-                                } else if (d.has_value() && floats_allowed) {
+                                } else if (d.has_value() && kFloatsAllowed) {
                                   out.push_back(static_cast<To>(*d));
                                 } else {
                                   return false;
@@ -72,6 +74,25 @@ constexpr absl::string_view kKindNames[] = {
 std::string WrongKind(const Attr& attr, absl::string_view expected) {
   return absl::StrCat("attribute '", attr.name, "' is of kind ", kKindNames[attr.value.index()],
                       ", expected ", expected);
+}
+
+// The value of exactly that kind.
+template <typename T>
+std::optional<T> As(const AttrValue& value) {
+  const T* const found = std::get_if<T>(&value);
+  return found == nullptr ? std::nullopt : std::optional<T>(*found);
+}
+
+// What `convert` makes of the attribute's value, a std::optional; `fallback` where there is none,
+// or no attribute.
+template <typename T, typename Convert>
+T Read(AttrReader& reader, absl::string_view name, T fallback, absl::string_view expected,
+       const Convert& convert) {
+  const Attr* const attr = reader.op().FindAttr(name);
+  if (attr == nullptr) return fallback;
+  std::optional<T> value = convert(attr->value);
+  if (!value.has_value()) reader.Fail(WrongKind(*attr, expected));
+  return std::move(value).value_or(std::move(fallback));
 }
 
 }  // namespace
@@ -104,11 +125,7 @@ int32_t AttrReader::Int(absl::string_view name, int32_t fallback) {
 }
 
 int64_t AttrReader::Long(absl::string_view name, int64_t fallback) {
-  const Attr* attr = op_.FindAttr(name);
-  if (attr == nullptr) return fallback;
-  const std::optional<int64_t> v = AsInteger(attr->value);
-  if (!v.has_value()) Fail(WrongKind(*attr, "an integer"));
-  return v.value_or(fallback);
+  return Read(*this, name, fallback, "an integer", AsInteger);
 }
 
 float AttrReader::Float(absl::string_view name, float fallback) {
@@ -116,51 +133,28 @@ float AttrReader::Float(absl::string_view name, float fallback) {
 }
 
 double AttrReader::Double(absl::string_view name, double fallback) {
-  const Attr* attr = op_.FindAttr(name);
-  if (attr == nullptr) return fallback;
-  const std::optional<double> v = AsDouble(attr->value);
-  if (!v.has_value()) Fail(WrongKind(*attr, "a number"));
-  return v.value_or(fallback);
+  return Read(*this, name, fallback, "a number", AsDouble);
 }
 
 std::string AttrReader::String(absl::string_view name, absl::string_view fallback) {
-  const Attr* attr = op_.FindAttr(name);
-  if (attr == nullptr) return std::string(fallback);
-  const auto* s = std::get_if<std::string>(&attr->value);
-  if (s == nullptr) Fail(WrongKind(*attr, "STRING"));
-  return s != nullptr ? *s : std::string(fallback);
+  return Read(*this, name, std::string(fallback), "STRING", As<std::string>);
 }
 
 std::vector<int64_t> AttrReader::Ints(absl::string_view name, std::vector<int64_t> fallback) {
-  const Attr* attr = op_.FindAttr(name);
-  if (attr == nullptr) return fallback;
-  std::optional<std::vector<int64_t>> v = AsList<int64_t>(attr->value, /*floats_allowed=*/false);
-  if (!v.has_value()) Fail(WrongKind(*attr, "a list of integers"));
-  return std::move(v).value_or(fallback);
+  return Read(*this, name, std::move(fallback), "a list of integers", AsList<int64_t>);
 }
 
 std::vector<float> AttrReader::Floats(absl::string_view name, std::vector<float> fallback) {
-  const Attr* attr = op_.FindAttr(name);
-  if (attr == nullptr) return fallback;
-  std::optional<std::vector<float>> v = AsList<float>(attr->value, /*floats_allowed=*/true);
-  if (!v.has_value()) Fail(WrongKind(*attr, "a list of numbers"));
-  return std::move(v).value_or(fallback);
+  return Read(*this, name, std::move(fallback), "a list of numbers", AsList<float>);
 }
 
 std::vector<double> AttrReader::Doubles(absl::string_view name, std::vector<double> fallback) {
-  const Attr* attr = op_.FindAttr(name);
-  if (attr == nullptr) return fallback;
-  std::optional<std::vector<double>> v = AsList<double>(attr->value, /*floats_allowed=*/true);
-  if (!v.has_value()) Fail(WrongKind(*attr, "a list of numbers"));
-  return std::move(v).value_or(fallback);
+  return Read(*this, name, std::move(fallback), "a list of numbers", AsList<double>);
 }
 
 std::vector<std::string> AttrReader::Strings(absl::string_view name) {
-  const Attr* attr = op_.FindAttr(name);
-  if (attr == nullptr) return {};
-  const auto* v = std::get_if<std::vector<std::string>>(&attr->value);
-  if (v == nullptr) Fail(WrongKind(*attr, "STRINGS"));
-  return v != nullptr ? *v : std::vector<std::string>();
+  using Texts = std::vector<std::string>;
+  return Read(*this, name, Texts(), "STRINGS", As<Texts>);
 }
 
 DType AttrReader::Type(absl::string_view name, DType fallback) {
