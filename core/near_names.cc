@@ -54,7 +54,8 @@ std::optional<int> Distance(absl::string_view name, absl::string_view candidate)
 }  // namespace
 
 std::vector<std::string> NearNames(absl::string_view name,
-                                   absl::Span<const absl::string_view> candidates, int max_count) {
+                                   absl::Span<const absl::string_view> candidates) {
+  constexpr int kMost = 3;
   std::vector<std::pair<int, absl::string_view>> near;
   for (const absl::string_view candidate : candidates) {
     if (const std::optional<int> distance = Distance(name, candidate)) {
@@ -65,7 +66,7 @@ std::vector<std::string> NearNames(absl::string_view name,
   near.erase(std::unique(near.begin(), near.end()), near.end());
   std::vector<std::string> names;
   for (const auto& [distance, candidate] : near) {
-    if (std::ssize(names) == max_count) break;
+    if (std::ssize(names) == kMost) break;
     names.emplace_back(candidate);
   }
   return names;

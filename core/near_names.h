@@ -9,12 +9,11 @@
 
 namespace interp {
 
-// Up to `max_count` of `candidates` that look like `name`, nearest first, ties in alphabetical
-// order. A candidate looks alike when few edits lead from one to the other, or when one of the two
+// Up to three of `candidates` that look like `name`, nearest first, ties in alphabetical order. A
+// candidate looks alike when few edits lead from one to the other, or when one of the two
 // is a part of the other. For errors only: costs candidates x length^2.
 std::vector<std::string> NearNames(absl::string_view name,
-                                   absl::Span<const absl::string_view> candidates,
-                                   int max_count = 3);
+                                   absl::Span<const absl::string_view> candidates);
 
 // "; nearest: 'a', 'b'" for the end of a message, empty when nothing looks alike.
 std::string NearNamesHint(absl::string_view name, absl::Span<const absl::string_view> candidates);

@@ -29,7 +29,7 @@ absl::Status CheckElements(const std::vector<Tensor>& array, const RankTable& ta
     if (!array[i].has_memory() && array[i].numel() != 0) {
       return NotFound("element ", i, " of the array 'X' has no value: nothing has written it");
     }
-    INTERP_RETURN_IF_ERROR(CheckHasRows(array[i], "X"));
+    INTERP_RETURN_IF_ERROR(CheckHasRows(array[i]));
   }
   const int64_t length = table.items.empty() ? 0 : table.items.front().length;
   if (length <= std::ssize(array)) return absl::OkStatus();

@@ -95,10 +95,9 @@ absl::Status JoinRows(const KernelContext& ctx, absl::Span<const RowRange> range
   return absl::OkStatus();
 }
 
-absl::Status CheckHasRows(const Tensor& tensor, absl::string_view slot) {
-  if (tensor.shape.rank() > 0) return absl::OkStatus();
-  return InvalidArgument("input '", slot, "' is ", DescribeType(tensor),
-                         ", expected a tensor with rows");
+absl::Status CheckHasRows(const Tensor& x) {
+  if (x.shape.rank() > 0) return absl::OkStatus();
+  return InvalidArgument("input 'X' is ", DescribeType(x), ", expected a tensor with rows");
 }
 
 absl::StatusOr<const RankTable*> RankTableOf(const KernelContext& ctx, int slot) {

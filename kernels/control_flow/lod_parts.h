@@ -38,8 +38,8 @@ int64_t CountParts(const Tensor& tensor, int64_t level);
 absl::Status JoinRows(const KernelContext& ctx, absl::Span<const RowRange> ranges,
                       const Tensor& like, Tensor& out);
 
-// InvalidArgument unless the tensor has rows.
-absl::Status CheckHasRows(const Tensor& tensor, absl::string_view slot);
+// InvalidArgument unless `x`, an input X, has rows.
+absl::Status CheckHasRows(const Tensor& x);
 
 // The table that a RankTable input holds, or InvalidArgument.
 absl::StatusOr<const RankTable*> RankTableOf(const KernelContext& ctx, int slot);

@@ -28,7 +28,7 @@ absl::Status MakeStep(const KernelContext& ctx, const RankTable& table, int64_t 
 }
 
 absl::Status CheckTable(const Tensor& x, const RankTable& table) {
-  INTERP_RETURN_IF_ERROR(CheckHasRows(x, "X"));
+  INTERP_RETURN_IF_ERROR(CheckHasRows(x));
   const int64_t level = std::ssize(table.coarse);
   if (level >= std::ssize(x.lod)) {
     return InvalidArgument("input 'X' has ", x.lod.size(), " LoD levels, expected more than ",

@@ -14,7 +14,7 @@ constexpr int kOut = 0;
 
 absl::Status ReorderByRank(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
-  INTERP_RETURN_IF_ERROR(CheckHasRows(x, "X"));
+  INTERP_RETURN_IF_ERROR(CheckHasRows(x));
   INTERP_ASSIGN_OR_RETURN(const RankTable* const table, RankTableOf(ctx, kRankTable));
   Lod lod;
   std::vector<RowRange> ranges;
@@ -43,7 +43,7 @@ INTERP_REGISTER_OP(OpDef{
 // X is the gradient of the sequences in the order of the table; Out has them as they were.
 absl::Status ReorderBack(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
-  INTERP_RETURN_IF_ERROR(CheckHasRows(x, "X"));
+  INTERP_RETURN_IF_ERROR(CheckHasRows(x));
   INTERP_ASSIGN_OR_RETURN(const RankTable* const table, RankTableOf(ctx, kRankTable));
   const int64_t count = std::ssize(table->items);
   std::vector<int64_t> place(count, -1);  // by index: where the table has it

@@ -15,7 +15,7 @@ constexpr int kOut = 0;
 
 absl::Status ShrinkRnnMemory(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
-  INTERP_RETURN_IF_ERROR(CheckHasRows(x, "X"));
+  INTERP_RETURN_IF_ERROR(CheckHasRows(x));
   INTERP_ASSIGN_OR_RETURN(const RankTable* const table, RankTableOf(ctx, kRankTable));
   INTERP_ASSIGN_OR_RETURN(const int64_t step, IndexOf(ctx.input(kI), "I"));
   const auto ended =

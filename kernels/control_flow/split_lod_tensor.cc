@@ -28,7 +28,7 @@ absl::Status TakeParts(const KernelContext& ctx, absl::Span<const bool> mask, bo
 }
 
 absl::Status SplitLodTensor(KernelContext& ctx) {
-  INTERP_RETURN_IF_ERROR(CheckHasRows(ctx.input(kX), "X"));
+  INTERP_RETURN_IF_ERROR(CheckHasRows(ctx.input(kX)));
   INTERP_ASSIGN_OR_RETURN(const absl::Span<const bool> mask, MaskOf(ctx.input(kMask)));
   for (const int slot : {kOutTrue, kOutFalse}) {
     if (Tensor* const out = ctx.optional_output(slot)) {

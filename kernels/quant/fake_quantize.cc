@@ -239,16 +239,16 @@ void SetScalar(Tensor* tensor, float value) {
   if (tensor != nullptr) *tensor->mutable_data<float>() = value;
 }
 
-float ValueOr(const Tensor* tensor, float fallback) {
-  return tensor == nullptr || tensor->numel() != 1 ? fallback : *tensor->data<float>();
+float ValueOrZero(const Tensor* tensor) {
+  return tensor == nullptr || tensor->numel() != 1 ? 0 : *tensor->data<float>();
 }
 
 // The scale to use in this run; in training the average moves on and is written out.
 float UpdateScale(KernelContext& ctx) {
   const FakeQuantAttrs& attrs = ctx.attrs<FakeQuantAttrs>();
-  MovingScale next = {.state = ValueOr(ctx.optional_input(kInState), 0),
-                      .accum = ValueOr(ctx.optional_input(kInAccum), 0),
-                      .scale = ValueOr(ctx.optional_input(kInScale), 0)};
+  MovingScale next = {.state = ValueOrZero(ctx.optional_input(kInState)),
+                      .accum = ValueOrZero(ctx.optional_input(kInAccum)),
+                      .scale = ValueOrZero(ctx.optional_input(kInScale))};
   if (!attrs.is_test) next = NextScale(attrs.rate, next.state, next.accum, AbsMaxOfX(ctx));
   SetScalar(ctx.optional_output(kOutScale), next.scale);
   SetScalar(ctx.optional_output(kOutState), next.state);
