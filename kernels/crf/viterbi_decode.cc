@@ -9,6 +9,7 @@
 #include "core/op_def.h"
 #include "kernels/crf/sequences.h"
 #include "kernels/crf/viterbi.h"
+#include "kernels/util/check_shape.h"
 
 namespace interp::crf {
 namespace {
@@ -33,11 +34,7 @@ absl::Status InferViterbiDecode(InferContext& ctx) {
                            ", expected [batch, steps, tags] with at least 1 step and ", least,
                            " tags");
   }
-  const Shape& transition = ctx.input(kTransition).shape;
-  if (!(transition == Shape{input[2], input[2]})) {
-    return InvalidArgument("input 'Transition' has shape ", ToString(transition), ", expected ",
-                           ToString({input[2], input[2]}));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kTransition, "Transition", {input[2], input[2]}));
   const Tensor& lengths = ctx.input(kLength);
   if (lengths.shape.CheckedNumel() != input[0]) {
     return InvalidArgument("input 'Length' has shape ", ToString(lengths.shape), ", expected ",

@@ -4,6 +4,7 @@
 #include "core/op_def.h"
 #include "kernels/crf/ctc_attrs.h"
 #include "kernels/crf/sequences.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::crf {
@@ -33,10 +34,7 @@ absl::StatusOr<Shape> StepsShape(const InferContext& ctx) {
 
 absl::Status InferWarpCtcGrad(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Shape steps, StepsShape(ctx));
-  if (!(ctx.input(kWarpCtcGrad).shape == steps)) {
-    return InvalidArgument("input 'WarpCTCGrad' has shape ",
-                           ToString(ctx.input(kWarpCtcGrad).shape), ", expected ", ToString(steps));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kWarpCtcGrad, "WarpCTCGrad", steps));
   if (ctx.input(kLossGrad).numel() != steps[1]) {
     return InvalidArgument("input 'Loss@GRAD' has shape ", ToString(ctx.input(kLossGrad).shape),
                            ", expected a number for each of ", steps[1], " sequences");

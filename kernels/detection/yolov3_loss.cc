@@ -10,6 +10,8 @@
 
 #include <algorithm>
 
+#include "kernels/util/check_shape.h"
+
 namespace interp {
 namespace {
 
@@ -250,9 +252,7 @@ absl::Status CheckYoloInputs(const InferContext& ctx) {
     return InvalidArgument("input 'GTLabel' is ", DescribeType(label), ", expected int32",
                            ToString(per_box));
   }
-  if (score == nullptr || score->shape == per_box) return absl::OkStatus();
-  return InvalidArgument("input 'GTScore' has shape ", ToString(score->shape), ", expected ",
-                         ToString(per_box));
+  return score == nullptr ? absl::OkStatus() : CheckInputShape(*score, "GTScore", per_box);
 }
 
 }  // namespace interp

@@ -104,14 +104,10 @@ absl::Status InferUnpackGrad(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
   const Matrices in = MatricesOf(x);
   const int64_t steps = std::min(in.rows, in.cols);
-  if (ctx.has_input(kLGrad)) {
-    INTERP_RETURN_IF_ERROR(
-        CheckInputShape(ctx, kLGrad, "L@GRAD", WithMatrix(BatchOf(x), in.rows, steps)));
-  }
-  if (ctx.has_input(kUGrad)) {
-    INTERP_RETURN_IF_ERROR(
-        CheckInputShape(ctx, kUGrad, "U@GRAD", WithMatrix(BatchOf(x), steps, in.cols)));
-  }
+  const Shape l = WithMatrix(BatchOf(x), in.rows, steps);
+  const Shape u = WithMatrix(BatchOf(x), steps, in.cols);
+  INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kLGrad, "L@GRAD", l));
+  INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kUGrad, "U@GRAD", u));
   ctx.ShareShape(kX, kXGrad);
   return absl::OkStatus();
 }

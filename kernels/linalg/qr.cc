@@ -118,12 +118,8 @@ absl::Status InferQrGrad(InferContext& ctx) {
   const Factors factors = FactorsOf(x, mode);
   INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kForwardQ, "Q", factors.q));
   INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kForwardR, "R", factors.r));
-  if (ctx.has_input(kQGrad)) {
-    INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kQGrad, "Q@GRAD", factors.q));
-  }
-  if (ctx.has_input(kRGrad)) {
-    INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kRGrad, "R@GRAD", factors.r));
-  }
+  INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kQGrad, "Q@GRAD", factors.q));
+  INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kRGrad, "R@GRAD", factors.r));
   ctx.ShareShape(kX, kX);
   return absl::OkStatus();
 }

@@ -106,11 +106,6 @@ constexpr int kVhGrad = 5;
 constexpr int kSGrad = 6;
 constexpr int kXGrad = 0;
 
-absl::Status CheckOptional(const InferContext& ctx, int slot, absl::string_view name,
-                           const Shape& expected) {
-  return ctx.has_input(slot) ? CheckInputShape(ctx, slot, name, expected) : absl::OkStatus();
-}
-
 absl::Status InferSvdGrad(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckX(ctx));
   const Shape& x = ctx.input(kX).shape;
@@ -121,9 +116,9 @@ absl::Status InferSvdGrad(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kForwardU, "U", u));
   INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kForwardVh, "VH", vh));
   INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kForwardS, "S", s));
-  INTERP_RETURN_IF_ERROR(CheckOptional(ctx, kUGrad, "U@GRAD", u));
-  INTERP_RETURN_IF_ERROR(CheckOptional(ctx, kVhGrad, "VH@GRAD", vh));
-  INTERP_RETURN_IF_ERROR(CheckOptional(ctx, kSGrad, "S@GRAD", s));
+  INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kUGrad, "U@GRAD", u));
+  INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kVhGrad, "VH@GRAD", vh));
+  INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kSGrad, "S@GRAD", s));
   ctx.ShareShape(kX, kXGrad);
   return absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/op_def.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/indices.h"
 
 namespace interp {
@@ -18,9 +19,8 @@ inline absl::StatusOr<Shape> ResolveBpr(const OpContext& ctx) {
   }
   Shape y = x;
   y[x.rank() - 1] = 1;
-  const Shape& label = ctx.input(kBprLabel).shape;
-  if (label == y) return y;
-  return InvalidArgument("input 'Label' has shape ", ToString(label), ", expected ", ToString(y));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kBprLabel, "Label", y));
+  return y;
 }
 
 }  // namespace interp

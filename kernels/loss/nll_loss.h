@@ -5,6 +5,7 @@
 
 #include "core/op_def.h"
 #include "kernels/loss/loss_attrs.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/indices.h"
 
 namespace interp {
@@ -30,21 +31,13 @@ inline constexpr int kNllWeight = 2;
 // Checks them; the shape of Out.
 inline absl::StatusOr<Shape> ResolveNll(const OpContext& ctx) {
   const Shape& x = ctx.input(kNllX).shape;
-  const Shape& label = ctx.input(kNllLabel).shape;
   if (x.rank() != 2 && x.rank() != 4) {
     return InvalidArgument("input 'X' has shape ", ToString(x), ", expected [N,C] or [N,C,H,W]");
   }
   Shape expected = {x[0]};
   for (int i = 2; i < x.rank(); ++i) expected.push_back(x[i]);
-  if (!(label == expected)) {
-    return InvalidArgument("input 'Label' has shape ", ToString(label), ", expected ",
-                           ToString(expected));
-  }
-  const Tensor* const weight = ctx.optional_input(kNllWeight);
-  if (weight != nullptr && !(weight->shape == Shape{x[1]})) {
-    return InvalidArgument("input 'Weight' has shape ", ToString(weight->shape), ", expected [",
-                           x[1], "]");
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kNllLabel, "Label", expected));
+  INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kNllWeight, "Weight", {x[1]}));
   return ctx.attrs<NllAttrs>().reduction == LossReduction::kNone ? expected : Shape{};
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/op_def.h"
 #include "kernels/loss/loss_attrs.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp {
@@ -13,11 +14,7 @@ inline absl::StatusOr<Shape> SoftmaxLossShape(const SoftmaxLossAttrs& attrs, con
   INTERP_ASSIGN_OR_RETURN(const int axis, ResolveAxis(attrs.axis, logits.shape.rank()));
   Shape loss = logits.shape;
   loss[axis] = 1;
-  const Shape& wanted = attrs.soft_label ? logits.shape : loss;
-  if (label.shape != wanted) {
-    return InvalidArgument("input 'Label' has shape ", ToString(label.shape), ", expected ",
-                           ToString(wanted));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(label, "Label", attrs.soft_label ? logits.shape : loss));
   if (attrs.soft_label && label.dtype != logits.dtype) {
     return InvalidArgument("input 'Label' is ", DescribeType(label), ", expected ",
                            Name(logits.dtype));

@@ -42,11 +42,7 @@ absl::Status InferComposedGrad(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Shape out, BroadcastShapes(XOf(ctx).shape, y, attrs.axis));
   INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", out));
   const Shape& intermediate = attrs.unary_outside ? out : y;
-  if (ctx.has_input(kIntermediate) && ctx.input(kIntermediate).shape != intermediate) {
-    return InvalidArgument("input 'IntermediateOut' has shape ",
-                           ToString(ctx.input(kIntermediate).shape), ", expected ",
-                           ToString(intermediate));
-  }
+  INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kIntermediate, "IntermediateOut", intermediate));
   ctx.SetShape(kXGrad, XOf(ctx).shape);
   ctx.ShareShape(kY, kYGrad);
   ctx.SetShape(kIntermediateGrad, intermediate);

@@ -9,6 +9,7 @@
 #include "kernels/nn/layer_norm_row.h"
 #include "kernels/nn/product.h"
 #include "kernels/nn/row_ops.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/fill_zero.h"
 #include "kernels/util/parallel_for.h"
 
@@ -60,9 +61,7 @@ absl::Status Infer(InferContext& ctx) {
   }
   Shape sum(x.dims().subspan(0, static_cast<size_t>(attrs.x_rows)));
   sum.push_back(w[1]);
-  if (!(y == sum)) {
-    return InvalidArgument("input 'Y' has shape ", ToString(y), ", expected ", ToString(sum));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kY, "Y", sum));
   if (attrs.begin >= y.rank()) {
     return InvalidArgument("attribute 'begin_norm_axis' is ", attrs.begin, " for input 'Y' ",
                            ToString(y));

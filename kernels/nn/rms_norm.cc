@@ -7,6 +7,7 @@
 #include "core/op_def.h"
 #include "kernels/nn/check_vector.h"
 #include "kernels/nn/row_ops.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/data_or_null.h"
 #include "kernels/util/parallel_for.h"
 
@@ -46,13 +47,9 @@ absl::Status Infer(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckVector(ctx, kBias, "bias", columns));
   INTERP_RETURN_IF_ERROR(CheckVector(ctx, kNormWeight, "norm_weight", columns));
   INTERP_RETURN_IF_ERROR(CheckVector(ctx, kNormBias, "norm_bias", columns));
-  const Tensor* const residual = ctx.optional_input(kResidual);
-  if (residual != nullptr && !(residual->shape == x)) {
-    return InvalidArgument("input 'residual' has shape ", ToString(residual->shape), ", expected ",
-                           ToString(x));
-  }
+  INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kResidual, "residual", x));
   ctx.ShareShape(kX, kOut);
-  ctx.SetShape(kResidualOut, residual == nullptr ? Shape{0} : x);
+  ctx.SetShape(kResidualOut, ctx.has_input(kResidual) ? x : Shape{0});
   return absl::OkStatus();
 }
 

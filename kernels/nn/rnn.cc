@@ -15,7 +15,6 @@
 #include "kernels/nn/onednn.h"
 #include "kernels/nn/rnn_shapes.h"
 #include "kernels/random/draw.h"
-#include "kernels/util/flops.h"
 #include "kernels/util/gradient_op.h"
 
 namespace interp::nn {
@@ -289,18 +288,6 @@ absl::Status Rnn(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-// The products with the weights: of every step of every sequence, to the end of the longest.
-int64_t Flops(const OpContext& ctx) {
-  const Shape& x = ctx.input(kRnnInput).shape;
-  if (x.rank() != 3) return 0;
-  const absl::Span<const Tensor* const> weights = ctx.inputs(kRnnWeightList);
-  double per_step = 0;
-  for (const Tensor* weight : weights.subspan(0, weights.size() / 2)) {
-    if (weight != nullptr) per_step += 2.0 * static_cast<double>(weight->numel());
-  }
-  return ToFlops(per_step * static_cast<double>(x[0]) * static_cast<double>(x[1]));
-}
-
 INTERP_REGISTER_OP(OpDef{
     .type = "rnn",
     .inputs = {{"Input"},
@@ -320,7 +307,7 @@ INTERP_REGISTER_OP(OpDef{
                             "DropoutState", "Reserve", "Out@GRAD", "State@GRAD"},
                  .outputs = {"Input@GRAD", "PreState@GRAD", "WeightList@GRAD"},
                  .make = AddTrainingGradient},
-    .flops = Flops,
+    .flops = RnnFlops<1>,
 });
 
 }  // namespace

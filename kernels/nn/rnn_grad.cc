@@ -11,7 +11,6 @@
 #include "kernels/nn/product.h"
 #include "kernels/nn/rnn_grad_memory.h"
 #include "kernels/util/data_or_null.h"
-#include "kernels/util/flops.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/row_sum.h"
 
@@ -340,18 +339,6 @@ absl::Status RnnGrad(KernelContext& ctx) {
   return RnnGradRun<E>(ctx, s, lengths).Run();
 }
 
-// Twice the products of the forward op.
-int64_t Flops(const OpContext& ctx) {
-  const Shape& x = ctx.input(kRnnInput).shape;
-  if (x.rank() != 3) return 0;
-  const absl::Span<const Tensor* const> weights = ctx.inputs(kRnnWeightList);
-  double per_step = 0;
-  for (const Tensor* weight : weights.subspan(0, weights.size() / 2)) {
-    if (weight != nullptr) per_step += 4.0 * static_cast<double>(weight->numel());
-  }
-  return ToFlops(per_step * static_cast<double>(x[0]) * static_cast<double>(x[1]));
-}
-
 INTERP_REGISTER_OP(OpDef{
     .type = "rnn_grad",
     .inputs = {{"Input"},
@@ -372,7 +359,7 @@ INTERP_REGISTER_OP(OpDef{
                 {DType::kFloat64, RnnGrad<double>},
                 {DType::kBFloat16, RnnGrad<bfloat16>}},
     .precision = PrecisionRule::kReduced,
-    .flops = Flops,
+    .flops = RnnFlops<2>,
 });
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "core/attr_reader.h"
 #include "core/op_def.h"
 #include "kernels/nn/rnn_layer.h"
+#include "kernels/util/flops.h"
 
 namespace interp::nn {
 
@@ -57,6 +58,20 @@ absl::Status CheckRnnInputs(const InferContext& ctx);
 
 // The values of SequenceLength; empty: all sequences are full.
 absl::StatusOr<std::vector<int64_t>> RnnLengths(const KernelContext& ctx, const RnnSizes& s);
+
+// The products with the weights, kTimes over: of every step of every sequence, to the end of the
+// longest.
+template <int kTimes>
+int64_t RnnFlops(const OpContext& ctx) {
+  const Shape& x = ctx.input(kRnnInput).shape;
+  if (x.rank() != 3) return 0;
+  const absl::Span<const Tensor* const> weights = ctx.inputs(kRnnWeightList);
+  double per_step = 0;
+  for (const Tensor* weight : weights.subspan(0, weights.size() / 2)) {
+    if (weight != nullptr) per_step += 2.0 * kTimes * static_cast<double>(weight->numel());
+  }
+  return ToFlops(per_step * static_cast<double>(x[0]) * static_cast<double>(x[1]));
+}
 
 // Keeps what the mask between layers keeps, in `to`, which may be `from`.
 template <typename T>

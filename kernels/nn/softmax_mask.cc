@@ -24,12 +24,8 @@ absl::Status CheckRank(const Shape& x) {
 
 absl::Status InferMasked(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
-  const Shape& mask = ctx.input(kMask).shape;
   INTERP_RETURN_IF_ERROR(CheckRank(x));
-  if (mask != Shape{x[0], 1, x[2], x[3]}) {
-    return InvalidArgument("input 'Mask' has shape ", ToString(mask), ", expected ",
-                           ToString(Shape{x[0], 1, x[2], x[3]}));
-  }
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kMask, "Mask", {x[0], 1, x[2], x[3]}));
   ctx.ShareShape(kX, kOut);
   return absl::OkStatus();
 }

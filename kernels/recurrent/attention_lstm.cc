@@ -46,12 +46,6 @@ Attrs ReadAttrs(AttrReader& reader) {
           ReadActivation(reader, "candidate_activation", CellActivation::kTanh)};
 }
 
-absl::Status CheckOptional(const InferContext& ctx, int slot, absl::string_view name,
-                           const Shape& expected) {
-  const Tensor* const input = ctx.optional_input(slot);
-  return input == nullptr ? absl::OkStatus() : CheckInputShape(*input, name, expected);
-}
-
 absl::Status Infer(InferContext& ctx) {
   const Tensor& x = ctx.input(kX);
   const Shape& bias = ctx.input(kBias).shape;
@@ -67,12 +61,13 @@ absl::Status Infer(InferContext& ctx) {
   const Shape states = {SequenceCount(offsets), size};
   INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kWeight), "LSTMWeight", {depth, 4 * size}));
   INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kC0), "C0", states));
-  INTERP_RETURN_IF_ERROR(CheckOptional(ctx, kH0, "H0", states));
+  INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kH0, "H0", states));
   INTERP_RETURN_IF_ERROR(
       CheckInputShape(ctx.input(kAttentionWeight), "AttentionWeight", {depth, 1}));
-  INTERP_RETURN_IF_ERROR(CheckOptional(ctx, kAttentionBias, "AttentionBias", {1, 1}));
-  INTERP_RETURN_IF_ERROR(CheckOptional(ctx, kAttentionScalar, "AttentionScalar", {1, 1}));
-  INTERP_RETURN_IF_ERROR(CheckOptional(ctx, kAttentionScalarBias, "AttentionScalarBias", {1, 1}));
+  INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kAttentionBias, "AttentionBias", {1, 1}));
+  INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kAttentionScalar, "AttentionScalar", {1, 1}));
+  INTERP_RETURN_IF_ERROR(
+      CheckOptionalShape(ctx, kAttentionScalarBias, "AttentionScalarBias", {1, 1}));
   if (ctx.has_input(kAttentionScalarBias) && !ctx.has_input(kAttentionScalar)) {
     return InvalidArgument("input 'AttentionScalarBias' is given without 'AttentionScalar'");
   }

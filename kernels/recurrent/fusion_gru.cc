@@ -32,12 +32,8 @@ absl::Status Infer(InferContext& ctx) {
   }
   const int64_t size = weight[0];
   INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kWeightX), "WeightX", {x.shape[1], 3 * size}));
-  if (const Tensor* bias = ctx.optional_input(kBias)) {
-    INTERP_RETURN_IF_ERROR(CheckInputShape(*bias, "Bias", {1, 3 * size}));
-  }
-  if (const Tensor* h0 = ctx.optional_input(kH0)) {
-    INTERP_RETURN_IF_ERROR(CheckInputShape(*h0, "H0", {SequenceCount(offsets), size}));
-  }
+  INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kBias, "Bias", {1, 3 * size}));
+  INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kH0, "H0", {SequenceCount(offsets), size}));
   for (int output = 0; output < kHidden; ++output) ctx.SetShape(output, {0});
   ctx.SetShape(kHidden, {x.shape[0], size});
   ctx.output(kHidden).lod = x.lod;

@@ -32,14 +32,11 @@ constexpr int kCell = 1;
 constexpr int kOutputs = 9;
 
 absl::Status CheckStates(const InferContext& ctx, const Shape& expected) {
-  const Tensor* const h0 = ctx.optional_input(kH0);
-  const Tensor* const c0 = ctx.optional_input(kC0);
-  if ((h0 == nullptr) != (c0 == nullptr)) {
+  if (ctx.has_input(kH0) != ctx.has_input(kC0)) {
     return InvalidArgument("expected both of 'H0' and 'C0', or none");
   }
-  if (h0 == nullptr) return absl::OkStatus();
-  INTERP_RETURN_IF_ERROR(CheckInputShape(*h0, "H0", expected));
-  return CheckInputShape(*c0, "C0", expected);
+  INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kH0, "H0", expected));
+  return CheckOptionalShape(ctx, kC0, "C0", expected);
 }
 
 // All but the inputs of the gates; X, or what stands for it, is called `name`.

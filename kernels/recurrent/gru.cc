@@ -32,12 +32,8 @@ absl::Status InferGru(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Offsets offsets, GateSequences(input, 3));
   const int64_t size = input.shape[1] / 3;
   INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kWeight), "Weight", {size, 3 * size}));
-  if (const Tensor* bias = ctx.optional_input(kBias)) {
-    INTERP_RETURN_IF_ERROR(CheckInputShape(*bias, "Bias", {1, 3 * size}));
-  }
-  if (const Tensor* h0 = ctx.optional_input(kH0)) {
-    INTERP_RETURN_IF_ERROR(CheckInputShape(*h0, "H0", {SequenceCount(offsets), size}));
-  }
+  INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kBias, "Bias", {1, 3 * size}));
+  INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kH0, "H0", {SequenceCount(offsets), size}));
   const int64_t rows = input.shape[0];
   const int64_t kept = ctx.attrs<GruAttrs>().test ? 0 : rows;
   ctx.SetShape(kHidden, {rows, size});
@@ -89,11 +85,6 @@ absl::Status Gru(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-int64_t Flops(const OpContext& ctx) {
-  return ToFlops(2 * static_cast<double>(ctx.input(kWeight).numel()) *
-                 static_cast<double>(ctx.input(kInput).shape[0]));
-}
-
 INTERP_REGISTER_OP(OpDef{
     .type = "gru",
     .inputs = {{"Input"}, {"H0", kOptional}, {"Weight", kMayBeUnaligned}, {"Bias", kOptional}},
@@ -108,7 +99,7 @@ INTERP_REGISTER_OP(OpDef{
                             "BatchHidden", "Hidden", "Hidden@GRAD"},
                  .outputs = {"H0@GRAD", "Input@GRAD", "Weight@GRAD", "Bias@GRAD"},
                  .make = AddTrainingGradient},
-    .flops = Flops,
+    .flops = ProductFlops<kInput, kWeight>,
 });
 
 }  // namespace

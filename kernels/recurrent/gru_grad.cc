@@ -33,9 +33,7 @@ absl::Status InferGruGrad(InferContext& ctx) {
       CheckInputShape(ctx.input(kBatchResetHiddenPrev), "BatchResetHiddenPrev", state));
   INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kHidden), "Hidden", state));
   INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kHiddenGrad), "Hidden@GRAD", state));
-  if (const Tensor* h0 = ctx.optional_input(kH0)) {
-    INTERP_RETURN_IF_ERROR(CheckInputShape(*h0, "H0", {SequenceCount(offsets), size}));
-  }
+  INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kH0, "H0", {SequenceCount(offsets), size}));
   INTERP_RETURN_IF_ERROR(ShareOptionalShape(ctx, kH0, "H0", kH0Grad));
   ctx.ShareShape(kInput, kInputGrad);
   ctx.ShareShape(kWeight, kWeightGrad);
@@ -105,12 +103,7 @@ absl::Status GruGrad(KernelContext& ctx) {
   const int64_t size = ctx.input(kWeight).shape[0];
   INTERP_ASSIGN_OR_RETURN(const auto weights,
                           GruTransposedWeights<T>::Pack(ctx, ctx.input(kWeight).data<T>(), size));
-  const GruCellGradient<T> cell = {size,
-                                   attrs.gate,
-                                   attrs.candidate,
-                                   attrs.origin_mode,
-                                   weights.gates.template data<T>(),
-                                   weights.state.template data<T>()};
+  const GruCellGradient<T> cell = weights.Cell(attrs, size);
   const StepOrder& order =
       ctx.state<GruGradState>().order.Get(ctx.input(kInput).lod[0], attrs.reverse);
   GruGradientRun<T> run = {order, cell, {order, size, ctx.input(kHidden).data<T>()}};
@@ -133,11 +126,6 @@ absl::Status GruGrad(KernelContext& ctx) {
   return ParameterGradients(ctx, run);
 }
 
-int64_t Flops(const OpContext& ctx) {
-  return ToFlops(4 * static_cast<double>(ctx.input(kWeight).numel()) *
-                 static_cast<double>(ctx.input(kInput).shape[0]));
-}
-
 INTERP_REGISTER_OP(OpDef{
     .type = "gru_grad",
     .inputs = {{"Input", kNoNeedBuffer},
@@ -156,7 +144,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<GruAttrs, ReadGru>,
     .infer = InferGruGrad,
     .kernels = {{DType::kFloat32, GruGrad<float>}, {DType::kFloat64, GruGrad<double>}},
-    .flops = Flops,
+    .flops = ProductFlops<kInput, kWeight, 2>,
 });
 
 }  // namespace

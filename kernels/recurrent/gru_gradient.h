@@ -5,6 +5,7 @@
 
 #include "kernels/nn/gemm.h"
 #include "kernels/recurrent/activation.h"
+#include "kernels/recurrent/gru_attrs.h"
 #include "kernels/recurrent/weight_gradients.h"
 
 namespace interp::recurrent {
@@ -96,6 +97,15 @@ struct GruTransposedWeights {
     INTERP_ASSIGN_OR_RETURN(Workspace state,
                             PackTransposed(ctx, weight + 2 * size * size, size, size));
     return GruTransposedWeights{std::move(gates), std::move(state)};
+  }
+
+  GruCellGradient<T> Cell(const GruAttrs& attrs, int64_t size) const {
+    return {size,
+            attrs.gate,
+            attrs.candidate,
+            attrs.origin_mode,
+            gates.template data<T>(),
+            state.template data<T>()};
   }
 };
 

@@ -21,9 +21,7 @@ constexpr int kHidden = 2;
 absl::Status InferGruUnit(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Shape state, CheckGruUnitInputs(ctx));
   const Shape& gates = ctx.input(kInput).shape;
-  if (const Tensor* bias = ctx.optional_input(kBias)) {
-    INTERP_RETURN_IF_ERROR(CheckInputShape(*bias, "Bias", {1, gates[1]}));
-  }
+  INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kBias, "Bias", {1, gates[1]}));
   ctx.SetShape(kGate, gates);
   ctx.SetShape(kResetHiddenPrev, state);
   ctx.SetShape(kHidden, state);
@@ -73,11 +71,6 @@ absl::Status GruUnit(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-int64_t Flops(const OpContext& ctx) {
-  return ToFlops(2 * static_cast<double>(ctx.input(kWeight).numel()) *
-                 static_cast<double>(ctx.input(kHiddenPrev).shape[0]));
-}
-
 INTERP_REGISTER_OP(OpDef{
     .type = "gru_unit",
     .inputs = {{"Input"}, {"HiddenPrev"}, {"Weight"}, {"Bias", kOptional}},
@@ -88,7 +81,7 @@ INTERP_REGISTER_OP(OpDef{
     .gradient = {.inputs = {"Input", "HiddenPrev", "Weight", "Bias", "ResetHiddenPrev", "Gate",
                             "Hidden@GRAD"},
                  .outputs = {"Input@GRAD", "HiddenPrev@GRAD", "Weight@GRAD", "Bias@GRAD"}},
-    .flops = Flops,
+    .flops = ProductFlops<kHiddenPrev, kWeight>,
 });
 
 }  // namespace

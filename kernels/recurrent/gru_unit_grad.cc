@@ -60,12 +60,7 @@ absl::Status GruUnitGrad(KernelContext& ctx) {
   const int64_t size = ctx.input(kHiddenPrev).shape[1];
   INTERP_ASSIGN_OR_RETURN(const auto weights,
                           GruTransposedWeights<T>::Pack(ctx, ctx.input(kWeight).data<T>(), size));
-  const GruCellGradient<T> cell = {size,
-                                   attrs.gate,
-                                   attrs.candidate,
-                                   attrs.origin_mode,
-                                   weights.gates.template data<T>(),
-                                   weights.state.template data<T>()};
+  const GruCellGradient<T> cell = weights.Cell(attrs, size);
   INTERP_ASSIGN_OR_RETURN(const Workspace memory,
                           ctx.workspace(static_cast<size_t>(batch * 5 * size) * sizeof(T)));
   const GruGateGradients<T> grad = {memory.data<T>(), memory.data<T>() + batch * 2 * size};
@@ -85,11 +80,6 @@ absl::Status GruUnitGrad(KernelContext& ctx) {
                         size, out + 2 * size * size);
 }
 
-int64_t Flops(const OpContext& ctx) {
-  return ToFlops(4 * static_cast<double>(ctx.input(kWeight).numel()) *
-                 static_cast<double>(ctx.input(kHiddenPrev).shape[0]));
-}
-
 INTERP_REGISTER_OP(OpDef{
     .type = "gru_unit_grad",
     .inputs = {{"Input", kNoNeedBuffer},
@@ -106,7 +96,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<GruAttrs, ReadGruUnit>,
     .infer = InferGruUnitGrad,
     .kernels = {{DType::kFloat32, GruUnitGrad<float>}, {DType::kFloat64, GruUnitGrad<double>}},
-    .flops = Flops,
+    .flops = ProductFlops<kHiddenPrev, kWeight, 2>,
 });
 
 }  // namespace

@@ -42,13 +42,11 @@ absl::StatusOr<LstmSizes> CheckLstmInputs(const InferContext& ctx, const Tensor*
   INTERP_RETURN_IF_ERROR(
       CheckInputShape(ctx.input(kLstmWeight), "Weight", {sizes.width, 4 * size}));
   INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kLstmBias), "Bias", {1, biases * size}));
-  const Tensor* h0 = ctx.optional_input(kLstmH0);
-  const Tensor* c0 = ctx.optional_input(kLstmC0);
-  if (h0 != nullptr && c0 == nullptr) return InvalidArgument("input 'H0' is given without 'C0'");
-  if (h0 != nullptr) {
-    INTERP_RETURN_IF_ERROR(CheckInputShape(*h0, "H0", {sizes.sequences, sizes.width}));
+  if (ctx.has_input(kLstmH0) && !ctx.has_input(kLstmC0)) {
+    return InvalidArgument("input 'H0' is given without 'C0'");
   }
-  if (c0 != nullptr) INTERP_RETURN_IF_ERROR(CheckInputShape(*c0, "C0", {sizes.sequences, size}));
+  INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kLstmH0, "H0", {sizes.sequences, sizes.width}));
+  INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kLstmC0, "C0", {sizes.sequences, size}));
   return sizes;
 }
 

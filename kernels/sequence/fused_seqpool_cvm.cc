@@ -10,6 +10,7 @@
 #include "kernels/sequence/pool_sequence.h"
 #include "kernels/tensor/cvm.h"
 #include "kernels/util/all_present.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp {
@@ -118,10 +119,7 @@ absl::Status InferGrad(InferContext& ctx) {
   const Shape& counts = ctx.input(kCvm).shape;
   for (size_t i = 0; i < xs.size(); ++i) {
     INTERP_ASSIGN_OR_RETURN(const Shape expected, PooledShape(ctx, *xs[i]));
-    if (!(grads[i]->shape == expected)) {
-      return InvalidArgument("input 'Out@GRAD' has shape ", ToString(grads[i]->shape),
-                             ", expected ", ToString(expected));
-    }
+    INTERP_RETURN_IF_ERROR(CheckInputShape(*grads[i], "Out@GRAD", expected));
     if (!(counts == Shape{expected[0], kCvmCounts})) {
       return InvalidArgument("input 'CVM' has shape ", ToString(counts), ", expected [",
                              expected[0], ",2]");

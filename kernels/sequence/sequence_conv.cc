@@ -86,12 +86,6 @@ absl::Status SequenceConvRelu(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-int64_t Flops(const OpContext& ctx) {
-  const Shape& filter = ctx.input(kFilter).shape;
-  return ToFlops(2.0 * static_cast<double>(ctx.input(kX).shape[0]) *
-                 static_cast<double>(filter.numel()));
-}
-
 INTERP_REGISTER_OP(OpDef{
     .type = "sequence_conv",
     .inputs = {{"X"}, {"PaddingData", kOptional}, {"Filter"}},
@@ -101,7 +95,7 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = {{DType::kFloat32, SequenceConv<float>}, {DType::kFloat64, SequenceConv<double>}},
     .gradient = {.inputs = {"PaddingData", "X", "Filter", "Out@GRAD"},
                  .outputs = {"PaddingData@GRAD", "X@GRAD", "Filter@GRAD"}},
-    .flops = Flops,
+    .flops = ProductFlops<kX, kFilter>,
 });
 
 // Never padded: programs have no PaddingData.
@@ -113,7 +107,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = InferFused,
     .kernels = {{DType::kFloat32, SequenceConvRelu<float>},
                 {DType::kFloat64, SequenceConvRelu<double>}},
-    .flops = Flops,
+    .flops = ProductFlops<kX, kFilter>,
 });
 
 }  // namespace

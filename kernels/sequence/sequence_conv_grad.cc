@@ -159,12 +159,6 @@ absl::Status SequenceConvGrad(KernelContext& ctx) {
   return PaddingGradient(ctx, gradients, padding_grad);
 }
 
-int64_t Flops(const OpContext& ctx) {
-  const Shape& filter = ctx.input(kFilter).shape;
-  return ToFlops(4.0 * static_cast<double>(ctx.input(kX).shape[0]) *
-                 static_cast<double>(filter.numel()));
-}
-
 INTERP_REGISTER_OP(OpDef{
     .type = "sequence_conv_grad",
     .inputs = {{"X"}, {"PaddingData", kOptional}, {"Filter"}, {"Out@GRAD"}},
@@ -173,7 +167,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = InferSequenceConvGrad,
     .kernels = {{DType::kFloat32, SequenceConvGrad<float>},
                 {DType::kFloat64, SequenceConvGrad<double>}},
-    .flops = Flops,
+    .flops = ProductFlops<kX, kFilter, 2>,
 });
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "core/op_def.h"
 #include "kernels/sequence/lod.h"
 #include "kernels/sequence/repeat_level.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/parallel_for.h"
 #include "kernels/util/shape_args.h"
 
@@ -51,9 +52,8 @@ absl::StatusOr<std::vector<Part>> Parts(const OpContext& ctx, Offsets repeats, b
   }
   Shape shape = x.shape;
   shape[0] = end;
-  if (ctx.input(kOutGrad).shape == shape) return parts;
-  return InvalidArgument("input 'Out@GRAD' has shape ", ToString(ctx.input(kOutGrad).shape),
-                         ", expected ", ToString(shape));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kOutGrad, "Out@GRAD", shape));
+  return parts;
 }
 
 absl::StatusOr<std::vector<Part>> ExpandParts(const OpContext& ctx) {

@@ -1,5 +1,6 @@
 #include "kernels/sequence/sequence_windows.h"
 
+#include "kernels/util/check_shape.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp::sequence_conv {
@@ -13,9 +14,7 @@ absl::Status CheckPadding(const OpContext& ctx) {
     return InvalidArgument("input 'PaddingData' is missing, but 'paddingTrainable' is true");
   }
   const Shape expected = {attrs.rows_before() + attrs.rows_behind(), ctx.input(kX).shape[1]};
-  if (padding->shape == expected) return absl::OkStatus();
-  return InvalidArgument("input 'PaddingData' has shape ", ToString(padding->shape), ", expected ",
-                         ToString(expected));
+  return CheckInputShape(*padding, "PaddingData", expected);
 }
 
 }  // namespace

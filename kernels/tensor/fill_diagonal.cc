@@ -4,6 +4,7 @@
 // fill_diagonal_tensor: Out = X with Y on the diagonals of dim1 and dim2.
 // Their gradients: X@GRAD = Out@GRAD with zeros there.
 #include "kernels/tensor/diagonal.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/copy.h"
 #include "kernels/util/scalar_bytes.h"
 
@@ -102,10 +103,7 @@ absl::Status InferFillTensor(InferContext& ctx) {
   const Shape expected = DiagonalShape(diagonal, x);
   // Paddle's API makes a row of a vector.
   const bool is_row = expected.rank() == 1 && ctx.input(kY).shape == Shape{1, expected[0]};
-  if (ctx.input(kY).shape != expected && !is_row) {
-    return InvalidArgument("input 'Y' has shape ", ToString(ctx.input(kY).shape), ", expected ",
-                           ToString(expected));
-  }
+  if (!is_row) INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kY, "Y", expected));
   ctx.ShareShape(kX, kOut);
   return absl::OkStatus();
 }

@@ -17,5 +17,10 @@ inline absl::Status CheckInputShape(const OpContext& ctx, int slot, absl::string
                                     const Shape& expected) {
   return CheckInputShape(ctx.input(slot), name, expected);
 }
+// The same for an input that need not be there.
+inline absl::Status CheckOptionalShape(const OpContext& ctx, int slot, absl::string_view name,
+                                       const Shape& expected) {
+  return ctx.has_input(slot) ? CheckInputShape(ctx, slot, name, expected) : absl::OkStatus();
+}
 
 }  // namespace interp

@@ -21,4 +21,11 @@ int64_t FlopsPerElement(const OpContext& ctx) {
   return out == nullptr ? 0 : ToFlops(kPerElement * static_cast<double>(out->numel()));
 }
 
+// A product of each row of input kRows with input kWeight, kTimes over.
+template <int kRows, int kWeight, int kTimes = 1>
+int64_t ProductFlops(const OpContext& ctx) {
+  return ToFlops(2.0 * kTimes * static_cast<double>(ctx.input(kWeight).numel()) *
+                 static_cast<double>(ctx.input(kRows).shape[0]));
+}
+
 }  // namespace interp
