@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "core/attr_reader.h"
 #include "core/sub_blocks.h"
 #include "kernels/control_flow/block_op.h"
 
@@ -105,6 +106,17 @@ class StateFinder {
 };
 
 }  // namespace
+
+absl::StatusOr<StateNames> ReadStates(const Op& op) {
+  AttrReader attrs(op);
+  StateNames states = {attrs.Strings("ex_states"), attrs.Strings("states")};
+  INTERP_RETURN_IF_ERROR(attrs.status());
+  const Slot* const initial = op.FindInput("initial_states");
+  const size_t count = initial == nullptr ? 0 : initial->args.size();
+  if (states.before.size() == count && states.after.size() == count) return states;
+  return InvalidArgument("has ", count, " initial states, ", states.before.size(),
+                         " names in 'ex_states' and ", states.after.size(), " in 'states'");
+}
 
 absl::StatusOr<std::vector<std::string>> FindStates(const Program& program, const Op& op,
                                                     const std::vector<std::string>& before,

@@ -1,4 +1,4 @@
-// States of a recurrence that its program has lost.
+// The names of a recurrence's states, and states that its program has lost.
 #pragma once
 
 #include <string>
@@ -8,6 +8,14 @@
 #include "core/status.h"
 
 namespace interp::control_flow {
+
+// The names of the states in the block of `op`, a `recurrent` or its gradient, before a step and
+// after it: one each for each argument of initial_states, InvalidArgument otherwise.
+struct StateNames {
+  std::vector<std::string> before;
+  std::vector<std::string> after;
+};
+absl::StatusOr<StateNames> ReadStates(const Op& op);
 
 // Names the values of the block of `op`, a `recurrent`, that its next step starts from, one for
 // each state of `before`. These are `after`, as the program says, where the block makes them.

@@ -23,21 +23,13 @@ struct RecurrentAttrs {
 // Entries are the inputs, then the states as they were; results are the states as they become, then
 // the outputs.
 absl::Status FindBlock(const Program& program, const Op& op, SubBlock& block) {
-  AttrReader attrs(op);
-  const std::vector<std::string> before = attrs.Strings("ex_states");
-  const std::vector<std::string> after = attrs.Strings("states");
-  INTERP_RETURN_IF_ERROR(attrs.status());
+  INTERP_ASSIGN_OR_RETURN(const auto states, control_flow::ReadStates(op));
+  const auto& [before, after] = states;
   const Slot* inputs = op.FindInput("inputs");
-  const Slot* initial = op.FindInput("initial_states");
-  const size_t num_states = initial == nullptr ? 0 : initial->args.size();
-  if (before.size() != num_states || after.size() != num_states) {
-    return InvalidArgument("has ", num_states, " initial states, ", before.size(),
-                           " names in 'ex_states' and ", after.size(), " in 'states'");
-  }
   for (size_t i = 0; inputs != nullptr && i < inputs->args.size(); ++i) {
     block.entries.push_back({program.NameOf(inputs->args[i]), kInputs, static_cast<int>(i)});
   }
-  for (size_t i = 0; i < num_states; ++i) {
+  for (size_t i = 0; i < before.size(); ++i) {
     block.entries.push_back({before[i], kInitialStates, static_cast<int>(i)});
   }
   INTERP_ASSIGN_OR_RETURN(block.results, control_flow::FindStates(program, op, before, after));

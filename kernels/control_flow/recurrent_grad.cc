@@ -8,6 +8,7 @@
 #include "core/op_def.h"
 #include "kernels/control_flow/block_op.h"
 #include "kernels/control_flow/gradient_values.h"
+#include "kernels/control_flow/lost_states.h"
 #include "kernels/control_flow/step_rows.h"
 #include "kernels/util/fill_zero.h"
 
@@ -57,16 +58,9 @@ absl::Status AddWanted(const Program& program, const Op& op, absl::string_view s
 // Entries are the rows of outputs@GRAD that there are, then the gradients of all states; results
 // those of the states before the step, then of the inputs and the parameters that are wanted.
 absl::Status FindBlock(const Program& program, const Op& op, SubBlock& block) {
-  AttrReader attrs(op);
-  const std::vector<std::string> before = attrs.Strings("ex_states");
-  const std::vector<std::string> after = attrs.Strings("states");
-  INTERP_RETURN_IF_ERROR(attrs.status());
-  const Slot* initial = op.FindInput("initial_states");
-  const size_t num_states = initial == nullptr ? 0 : initial->args.size();
-  if (before.size() != num_states || after.size() != num_states) {
-    return InvalidArgument("has ", num_states, " initial states, ", before.size(),
-                           " names in 'ex_states' and ", after.size(), " in 'states'");
-  }
+  INTERP_ASSIGN_OR_RETURN(const auto states, control_flow::ReadStates(op));
+  const auto& [before, after] = states;
+  const size_t num_states = before.size();
   const Slot* initial_grad = op.FindOutput("initial_states@GRAD");
   if (initial_grad != nullptr && initial_grad->args.size() != num_states) {
     return InvalidArgument("'initial_states@GRAD' has ", initial_grad->args.size(),

@@ -20,21 +20,7 @@ constexpr int kBoxes = 0;
 constexpr int kScores = 1;
 constexpr int kOut = 0;
 
-struct LocalityAttrs {
-  float score_threshold, nms_threshold, nms_eta;
-  int64_t nms_top_k, keep_top_k, background_label;
-  bool normalized;
-};
-
-LocalityAttrs ReadAttrs(AttrReader& reader) {
-  return {.score_threshold = reader.Float("score_threshold", 0),
-          .nms_threshold = reader.Float("nms_threshold", 0.3f),
-          .nms_eta = reader.Float("nms_eta", 1),
-          .nms_top_k = reader.Int("nms_top_k", -1),
-          .keep_top_k = reader.Int("keep_top_k", -1),
-          .background_label = reader.Int("background_label", -1),
-          .normalized = reader.Bool("normalized", true)};
-}
+NmsAttrs ReadAttrs(AttrReader& reader) { return ReadNmsAttrs(reader, /*background=*/-1); }
 
 absl::Status CheckShapes(const Shape& boxes, const Shape& scores) {
   if (scores.rank() != 3) {
@@ -94,7 +80,7 @@ struct Detection {
 };
 
 template <typename T>
-void DetectClass(const LocalityAttrs& attrs, Image<T>& image, int64_t label,
+void DetectClass(const NmsAttrs& attrs, Image<T>& image, int64_t label,
                  std::vector<Detection>& detections) {
   T* const scores = image.scores.data() + label * image.count;
   const T threshold = static_cast<T>(attrs.nms_threshold);
@@ -134,7 +120,7 @@ void AppendRows(const Image<T>& image, const std::vector<Detection>& detections,
 
 template <typename T>
 absl::Status LocalityAwareNms(KernelContext& ctx) {
-  const auto& attrs = ctx.attrs<LocalityAttrs>();
+  const auto& attrs = ctx.attrs<NmsAttrs>();
   const Shape& boxes = ctx.input(kBoxes).shape;
   const Shape& scores = ctx.input(kScores).shape;
   INTERP_RETURN_IF_ERROR(CheckShapes(boxes, scores));
@@ -178,7 +164,7 @@ INTERP_REGISTER_OP(OpDef{
     .type = "locality_aware_nms",
     .inputs = {{"BBoxes"}, {"Scores"}},
     .outputs = {{"Out"}},
-    .parse = ParseAttrs<LocalityAttrs, ReadAttrs>,
+    .parse = ParseAttrs<NmsAttrs, ReadAttrs>,
     .kernel_dtype = ScoresType,
     .kernels = {{DType::kFloat32, LocalityAwareNms<float>},
                 {DType::kFloat64, LocalityAwareNms<double>}},

@@ -13,6 +13,7 @@
 
 #include "core/op_def.h"
 #include "kernels/detection/box.h"
+#include "kernels/detection/nms_list.h"
 #include "kernels/detection/polygon.h"
 #include "kernels/detection/roi_batches.h"
 #include "kernels/util/parallel_for.h"
@@ -27,21 +28,7 @@ constexpr int kOut = 0;
 constexpr int kIndex = 1;       // not in multiclass_nms
 constexpr int kNmsRoisNum = 2;  // multiclass_nms3 only
 
-struct NmsAttrs {
-  float score_threshold, nms_threshold, nms_eta;
-  int64_t nms_top_k, keep_top_k, background_label;
-  bool normalized;
-};
-
-NmsAttrs ReadAttrs(AttrReader& reader) {
-  return {.score_threshold = reader.Float("score_threshold", 0),
-          .nms_threshold = reader.Float("nms_threshold", 0.3f),
-          .nms_eta = reader.Float("nms_eta", 1),
-          .nms_top_k = reader.Int("nms_top_k", -1),
-          .keep_top_k = reader.Int("keep_top_k", -1),
-          .background_label = reader.Int("background_label", 0),
-          .normalized = reader.Bool("normalized", true)};
-}
+NmsAttrs ReadAttrs(AttrReader& reader) { return ReadNmsAttrs(reader, /*background=*/0); }
 
 // The candidates of one image and class, in place.
 template <typename T>

@@ -1,12 +1,31 @@
-// Detections by falling score, and the greedy suppression of one list, for the ops that decode or
-// merge boxes before it.
+// The attributes of nms ops, detections by falling score, and the greedy suppression of one list,
+// for the ops that decode or merge boxes before it.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#include "core/attr_reader.h"
+
 namespace interp {
+
+struct NmsAttrs {
+  float score_threshold, nms_threshold, nms_eta;
+  int64_t nms_top_k, keep_top_k, background_label;
+  bool normalized;
+};
+
+// `background`: the label that is not detected unless the program names one; -1: none.
+inline NmsAttrs ReadNmsAttrs(AttrReader& reader, int32_t background) {
+  return {.score_threshold = reader.Float("score_threshold", 0),
+          .nms_threshold = reader.Float("nms_threshold", 0.3f),
+          .nms_eta = reader.Float("nms_eta", 1),
+          .nms_top_k = reader.Int("nms_top_k", -1),
+          .keep_top_k = reader.Int("keep_top_k", -1),
+          .background_label = reader.Int("background_label", background),
+          .normalized = reader.Bool("normalized", true)};
+}
 
 // How one list is suppressed.
 template <typename T>

@@ -22,22 +22,14 @@ absl::Status Infer(InferContext& ctx) {
 
 template <typename T>
 absl::Status AffineChannel(KernelContext& ctx) {
-  const bool last = ctx.attrs<AffineAttrs>().channels_last_dims;
-  const Tensor& x = ctx.input(kX);
-  Tensor& out = ctx.output(kOut);
-  if (out.numel() == 0) return absl::OkStatus();
-  const auto run = [&](const ImageView& view, const T* from, T* to) {
-    ScaleChannels(view, from, ctx.input(kScale).data<T>(), ctx.input(kBias).data<T>(),
-                  /*relu=*/false, to, ctx.num_threads());
-    return absl::OkStatus();
-  };
-  const ImageView view = ViewImage(x, last);
-  if (SameMemory(view, ViewImage(out, last)) && (IsChannelsLast(view) || IsChannelsFirst(view))) {
-    return run(view, x.data<T>(), out.mutable_data<T>());
-  }
-  return WithChannelsLast<T>(ctx, x, out, last, [&](const T* from, T* to) {
-    return run(DenseChannelsLast(view), from, to);
-  });
+  if (ctx.output(kOut).numel() == 0) return absl::OkStatus();
+  return WithImagesAlike<T>(
+      ctx, ctx.input(kX), ctx.output(kOut), ctx.attrs<AffineAttrs>().channels_last_dims,
+      [&](const ImageView& view, const T* x, T* out) {
+        ScaleChannels(view, x, ctx.input(kScale).data<T>(), ctx.input(kBias).data<T>(),
+                      /*relu=*/false, out, ctx.num_threads());
+        return absl::OkStatus();
+      });
 }
 
 INTERP_REGISTER_OP(OpDef{

@@ -94,6 +94,17 @@ ChannelParameter<T> BiasOf(const KernelContext& ctx) {
   return {DataOrNull<T>(ctx.optional_input(kBias)), T{0}};
 }
 
+// The running statistics stay as they are. Paddle leaves the saved ones undefined.
+template <typename T>
+void LeaveStatistics(KernelContext& ctx, int64_t channels) {
+  CopyVector(ctx.input(kMean), ctx.optional_output(kMeanOut));
+  CopyVector(ctx.input(kVariance), ctx.optional_output(kVarianceOut));
+  for (const int slot : {kSavedMean, kSavedVariance}) {
+    if (Tensor* saved = ctx.optional_output(slot))
+      std::fill_n(saved->mutable_data<T>(), channels, T{0});
+  }
+}
+
 template <typename T>
 void FromRunning(KernelContext& ctx, int64_t channels, const Affine<T>& affine) {
   const auto& attrs = ctx.attrs<BatchNormAttrs>();
@@ -106,13 +117,7 @@ void FromRunning(KernelContext& ctx, int64_t channels, const Affine<T>& affine) 
     affine.scale[c] /= std::sqrt(variance[c] + epsilon);
     affine.shift[c] -= mean[c] * affine.scale[c];
   }
-  CopyVector(ctx.input(kMean), ctx.optional_output(kMeanOut));
-  CopyVector(ctx.input(kVariance), ctx.optional_output(kVarianceOut));
-  // Paddle leaves these undefined.
-  for (const int slot : {kSavedMean, kSavedVariance}) {
-    if (Tensor* saved = ctx.optional_output(slot))
-      std::fill_n(saved->mutable_data<T>(), channels, T{0});
-  }
+  LeaveStatistics<T>(ctx, channels);
 }
 
 double Momentum(const KernelContext& ctx) {
@@ -156,12 +161,7 @@ template <typename T>
 void PassThrough(KernelContext& ctx, int64_t channels, const Affine<T>& affine) {
   std::fill_n(affine.scale, channels, T{1});
   std::fill_n(affine.shift, channels, T{0});
-  CopyVector(ctx.input(kMean), ctx.optional_output(kMeanOut));
-  CopyVector(ctx.input(kVariance), ctx.optional_output(kVarianceOut));
-  for (const int slot : {kSavedMean, kSavedVariance}) {
-    if (Tensor* saved = ctx.optional_output(slot))
-      std::fill_n(saved->mutable_data<T>(), channels, T{0});
-  }
+  LeaveStatistics<T>(ctx, channels);
 }
 
 // `x` and `y` lie as `view` says, which is dense.
@@ -187,16 +187,9 @@ absl::Status Normalize(KernelContext& ctx, const ImageView& view, const T* x, T*
 
 template <typename T>
 absl::Status BatchNorm(KernelContext& ctx) {
-  const bool last = ctx.attrs<BatchNormAttrs>().channels_last_dims;
-  const Tensor& x = ctx.input(kX);
-  Tensor& y = ctx.output(kY);
-  const ImageView view = ViewImage(x, last);
-  if (SameMemory(view, ViewImage(y, last)) && (IsChannelsLast(view) || IsChannelsFirst(view))) {
-    return Normalize(ctx, view, x.data<T>(), y.mutable_data<T>());
-  }
-  const ImageView dense = DenseChannelsLast(view);
-  return WithChannelsLast<T>(ctx, x, y, last,
-                             [&](const T* from, T* to) { return Normalize(ctx, dense, from, to); });
+  return WithImagesAlike<T>(
+      ctx, ctx.input(kX), ctx.output(kY), ctx.attrs<BatchNormAttrs>().channels_last_dims,
+      [&](const ImageView& view, const T* x, T* y) { return Normalize(ctx, view, x, y); });
 }
 
 // The statistics that the gradient takes in place of the batch's are listed where it takes them.

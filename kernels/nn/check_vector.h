@@ -1,4 +1,4 @@
-// The vectors that layer norms scale, shift and add by.
+// The vectors that norms scale, shift and add by.
 #pragma once
 
 #include "absl/strings/string_view.h"

@@ -59,18 +59,16 @@ OpDef GradDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
   return def;
 }
 
-constexpr SecondGradient kConv2dSecond = {
-    .type = "conv2d_grad_grad",
-    .values = {{{"Input", "Input"}, {"Filter", "Filter"}, {"grad_out", "Output@GRAD"}}},
-    .incoming = {{{"grad_input@GRAD", "Input@GRAD"}, {"grad_filter@GRAD", "Filter@GRAD"}}},
-    .results = {
-        {{"grad_out@GRAD", "Output@GRAD"}, {"Input@GRAD", "Input"}, {"Filter@GRAD", "Filter"}}}};
-constexpr SecondGradient kConv3dSecond = {
-    .type = "conv3d_grad_grad",
-    .values = {{{"Input", "Input"}, {"Filter", "Filter"}, {"grad_out", "Output@GRAD"}}},
-    .incoming = {{{"grad_input@GRAD", "Input@GRAD"}, {"grad_filter@GRAD", "Filter@GRAD"}}},
-    .results = {
-        {{"grad_out@GRAD", "Output@GRAD"}, {"Input@GRAD", "Input"}, {"Filter@GRAD", "Filter"}}}};
+constexpr SecondGradient Second(absl::string_view type) {
+  return {
+      .type = type,
+      .values = {{{"Input", "Input"}, {"Filter", "Filter"}, {"grad_out", "Output@GRAD"}}},
+      .incoming = {{{"grad_input@GRAD", "Input@GRAD"}, {"grad_filter@GRAD", "Filter@GRAD"}}},
+      .results = {
+          {{"grad_out@GRAD", "Output@GRAD"}, {"Input@GRAD", "Input"}, {"Filter@GRAD", "Filter"}}}};
+}
+constexpr SecondGradient kConv2dSecond = Second("conv2d_grad_grad");
+constexpr SecondGradient kConv3dSecond = Second("conv3d_grad_grad");
 
 INTERP_REGISTER_OP(WithSecond<kConv2dSecond>(GradDef("conv2d_grad",
                                                      ParseAttrs<ConvAttrs, ReadConv2dAttrs>)));

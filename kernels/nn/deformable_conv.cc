@@ -19,22 +19,6 @@ absl::Status Infer(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-// The filter as one packed matrix [kernel positions * group_in, group_out] per group.
-template <typename T>
-AlignedArray<T> PackFilter(const Tensor& filter, const ConvProblem& p) {
-  const ImageView view = ViewImage(filter, /*channels_last_dims=*/false);
-  std::vector<T> rows(static_cast<size_t>(filter.numel()));  // output channel, position, channel
-  CopyImage(view, filter.data<T>(), DenseChannelsLast(view), rows.data(), /*num_threads=*/1);
-  const int64_t k = filter.shape.numel(1, 4);
-  const int64_t size = PackedSize<T>(k, p.group_out());
-  AlignedArray<T> packed(size * p.groups);
-  for (int64_t g = 0; g < p.groups; ++g) {
-    PackMatrix(k, p.group_out(), rows.data() + g * p.group_out() * k, int64_t{1}, k,
-               packed.data() + g * size);
-  }
-  return packed;
-}
-
 template <typename T>
 absl::StatusOr<std::shared_ptr<const AlignedArray<T>>> Filter(const KernelContext& ctx,
                                                               const ConvProblem& p) {
@@ -42,7 +26,8 @@ absl::StatusOr<std::shared_ptr<const AlignedArray<T>>> Filter(const KernelContex
   const auto pack = [&]() -> absl::StatusOr<Packed> {
     Packed packed;
     INTERP_RETURN_IF_ERROR(CatchErrors([&] {
-      packed = std::make_shared<AlignedArray<T>>(PackFilter<T>(ctx.input(kDeformableFilter), p));
+      packed = std::make_shared<AlignedArray<T>>(
+          PackDeformableFilter<T, false>(ctx.input(kDeformableFilter), p));
       return absl::OkStatus();
     }));
     return packed;

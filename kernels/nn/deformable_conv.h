@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "kernels/nn/conv_problem.h"
+#include "kernels/nn/gemm.h"
 #include "kernels/nn/image.h"
 
 namespace interp::nn {
@@ -156,6 +158,25 @@ DeformableSamples<T> MakeDeformableSamples(const OpContext& ctx, const ConvProbl
           offset.data<T>(),
           mask == nullptr ? ImageView() : ViewImage(*mask, false),
           mask == nullptr ? nullptr : mask->data<T>()};
+}
+
+// The filter as one packed matrix per group: [group_out, kernel positions * group_in] where
+// kByRows, else its transpose. May throw std::bad_alloc.
+template <typename T, bool kByRows>
+AlignedArray<T> PackDeformableFilter(const Tensor& filter, const ConvProblem& p) {
+  const ImageView view = ViewImage(filter, /*channels_last_dims=*/false);
+  std::vector<T> rows(static_cast<size_t>(filter.numel()));  // output channel, position, channel
+  CopyImage(view, filter.data<T>(), DenseChannelsLast(view), rows.data(), /*num_threads=*/1);
+  const int64_t depth = filter.shape.numel(1, 4);
+  const int64_t k = kByRows ? p.group_out() : depth;
+  const int64_t n = kByRows ? depth : p.group_out();
+  const int64_t size = PackedSize<T>(k, n);
+  AlignedArray<T> packed(size * p.groups);
+  for (int64_t g = 0; g < p.groups; ++g) {
+    PackMatrix(k, n, rows.data() + g * p.group_out() * depth, kByRows ? depth : int64_t{1},
+               kByRows ? int64_t{1} : depth, packed.data() + g * size);
+  }
+  return packed;
 }
 
 }  // namespace interp::nn

@@ -147,23 +147,6 @@ struct DeformableGrad {
   }
 };
 
-// The filter as one packed matrix [group_out, kernel positions * group_in] per group. May throw
-// std::bad_alloc.
-template <typename T>
-AlignedArray<T> PackFilter(const Tensor& filter, const ConvProblem& p) {
-  const ImageView view = ViewImage(filter, /*channels_last_dims=*/false);
-  std::vector<T> rows(static_cast<size_t>(filter.numel()));  // output channel, position, channel
-  CopyImage(view, filter.data<T>(), DenseChannelsLast(view), rows.data(), /*num_threads=*/1);
-  const int64_t depth = filter.shape.numel(1, 4);
-  const int64_t size = PackedSize<T>(p.group_out(), depth);
-  AlignedArray<T> packed(size * p.groups);
-  for (int64_t g = 0; g < p.groups; ++g) {
-    PackMatrix(p.group_out(), depth, rows.data() + g * p.group_out() * depth, depth, int64_t{1},
-               packed.data() + g * size);
-  }
-  return packed;
-}
-
 // Runs all rows. `sums` gets the parts of Filter@GRAD; the first takes their total.
 template <typename T>
 absl::Status RunParts(const KernelContext& ctx, const DeformableGrad<T>& task,
@@ -198,7 +181,7 @@ absl::Status Run(KernelContext& ctx, const ConvProblem& p, const T* out_grad, T*
                           AsChannelsLast<T>(ctx, ctx.input(kDeformableInput), false, in_copy));
   AlignedArray<T> filter;
   INTERP_RETURN_IF_ERROR(CatchErrors([&] {
-    filter = PackFilter<T>(ctx.input(kDeformableFilter), p);
+    filter = PackDeformableFilter<T, true>(ctx.input(kDeformableFilter), p);
     return absl::OkStatus();
   }));
   if (in_grad != nullptr) std::fill_n(in_grad, ctx.input(kDeformableInput).numel(), T{0});

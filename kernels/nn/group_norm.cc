@@ -113,17 +113,10 @@ absl::Status Normalize(KernelContext& ctx, const ImageView& view, const T* x, T*
 
 template <typename T>
 absl::Status GroupNorm(KernelContext& ctx) {
-  const bool last = ctx.attrs<GroupNormAttrs>().channels_last_dims;
-  const Tensor& x = ctx.input(kX);
-  Tensor& y = ctx.output(kY);
-  if (y.numel() == 0) return absl::OkStatus();
-  const ImageView view = ViewImage(x, last);
-  if (SameMemory(view, ViewImage(y, last)) && (IsChannelsLast(view) || IsChannelsFirst(view))) {
-    return Normalize(ctx, view, x.data<T>(), y.mutable_data<T>());
-  }
-  const ImageView dense = DenseChannelsLast(view);
-  return WithChannelsLast<T>(ctx, x, y, last,
-                             [&](const T* from, T* to) { return Normalize(ctx, dense, from, to); });
+  if (ctx.output(kY).numel() == 0) return absl::OkStatus();
+  return WithImagesAlike<T>(
+      ctx, ctx.input(kX), ctx.output(kY), ctx.attrs<GroupNormAttrs>().channels_last_dims,
+      [&](const ImageView& view, const T* x, T* y) { return Normalize(ctx, view, x, y); });
 }
 
 OpDef GroupNormDef(absl::string_view type, std::vector<SlotDef> outputs, GradientDef gradient,

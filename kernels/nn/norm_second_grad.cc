@@ -13,6 +13,7 @@
 
 #include "core/op_def.h"
 #include "kernels/nn/batch_norm.h"
+#include "kernels/nn/check_vector.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/parallel_for.h"
 
@@ -66,13 +67,6 @@ Extents ExtentsOf(const Shape& x, const NormAttrs& attrs) {
   return {x[0], channels, rest};
 }
 
-absl::Status CheckVector(const InferContext& ctx, const Names& names, int slot, int64_t count) {
-  const Tensor* const vector = ctx.optional_input(slot);
-  if (vector == nullptr || vector->numel() == count) return absl::OkStatus();
-  return InvalidArgument("input '", names[slot], "' is ", DescribeType(*vector), ", expected ",
-                         count, " elements for '", names[kX], "' ", ToString(ctx.input(kX).shape));
-}
-
 template <const Names& kNames>
 absl::Status Infer(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
@@ -89,10 +83,10 @@ absl::Status Infer(InferContext& ctx) {
     return InvalidArgument("there are no statistics");
   }
   const int64_t groups = extents.channels * (attrs.by_image ? extents.images : 1);
-  INTERP_RETURN_IF_ERROR(CheckVector(ctx, kNames, mean, groups));
-  INTERP_RETURN_IF_ERROR(CheckVector(ctx, kNames, mean + 1, groups));
+  INTERP_RETURN_IF_ERROR(CheckVector(ctx, mean, kNames[mean], groups));
+  INTERP_RETURN_IF_ERROR(CheckVector(ctx, mean + 1, kNames[mean + 1], groups));
   for (const int slot : {kScale, kDDScale, kDDBias}) {
-    INTERP_RETURN_IF_ERROR(CheckVector(ctx, kNames, slot, extents.channels));
+    INTERP_RETURN_IF_ERROR(CheckVector(ctx, slot, kNames[slot], extents.channels));
   }
   ctx.ShareShape(kX, kDX);
   ctx.SetShape(kDScale, {extents.channels});

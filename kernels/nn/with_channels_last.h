@@ -52,4 +52,19 @@ absl::Status WithChannelsLast(const KernelContext& ctx, const Tensor& input, Ten
   return absl::OkStatus();
 }
 
+// Calls body(view, in, out), an absl::Status, on dense images that lie alike: `input` and `output`
+// themselves where they do, else channels-last images as WithChannelsLast has them.
+template <typename T, typename Body>
+absl::Status WithImagesAlike(const KernelContext& ctx, const Tensor& input, Tensor& output,
+                             bool channels_last_dims, const Body& body) {
+  const ImageView view = ViewImage(input, channels_last_dims);
+  if (SameMemory(view, ViewImage(output, channels_last_dims)) &&
+      (IsChannelsLast(view) || IsChannelsFirst(view))) {
+    return body(view, input.data<T>(), output.mutable_data<T>());
+  }
+  return WithChannelsLast<T>(
+      ctx, input, output, channels_last_dims,
+      [&, dense = DenseChannelsLast(view)](const T* in, T* out) { return body(dense, in, out); });
+}
+
 }  // namespace interp::nn

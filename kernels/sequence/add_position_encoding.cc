@@ -6,6 +6,7 @@
 
 #include "core/op_def.h"
 #include "kernels/sequence/lod.h"
+#include "kernels/sequence/row_windows.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -25,11 +26,7 @@ PositionEncodingAttrs ReadPositionEncodingAttrs(AttrReader& reader) {
 
 absl::Status InferPositionEncoding(InferContext& ctx) {
   const Tensor& x = ctx.input(kX);
-  if (!x.lod.empty()) INTERP_RETURN_IF_ERROR(OnlyLevelOffsets(x, "X").status());
-  if (x.shape.rank() != (x.lod.empty() ? 3 : 2)) {
-    return InvalidArgument("input 'X' has shape ", ToString(x.shape), ", expected ",
-                           x.lod.empty() ? "a batch [B,T,D], as it has no LoD" : "[T,D] with LoD");
-  }
+  INTERP_RETURN_IF_ERROR(CheckRowsInTime(x));
   if (x.shape.back() % 2 != 0) {
     return InvalidArgument("input 'X' has shape ", ToString(x.shape),
                            ", expected an even number of columns");

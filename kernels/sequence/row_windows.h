@@ -1,4 +1,4 @@
-// The rows that row_conv goes over, of sequences or of a batch; the same for its gradient.
+// Rows in the order of time, of sequences or of a batch, as row_conv and its gradient go over them.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,9 @@
 
 namespace interp {
 
-// InvalidArgument unless `x` is [T,D] with a LoD, or [B,T,D] without, and `filter` [K,D].
+// InvalidArgument unless `x`, an input X, is [T,D] with a LoD, or [B,T,D] without.
+absl::Status CheckRowsInTime(const Tensor& x);
+// The same, and that `filter` is [K,D].
 absl::Status CheckRowConv(const Tensor& x, const Shape& filter);
 
 // Calls body(row, begin, end) for the rows [from, to) of `x` and the sequences [begin, end) that

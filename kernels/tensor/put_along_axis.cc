@@ -9,7 +9,6 @@
 
 #include "kernels/util/arithmetic.h"
 #include "kernels/util/copy.h"
-#include "kernels/util/indices.h"
 
 namespace interp::put_along_axis {
 namespace {
@@ -79,11 +78,7 @@ absl::Status Put(KernelContext& ctx, const Index* indices) {
 
 template <typename T>
 absl::Status PutAlongAxis(KernelContext& ctx) {
-  const Tensor& index = ctx.input(kIndex);
-  const Shape& shape = ctx.input(kInput).shape;
-  return WithIndices(index, "Index", [&](const auto* indices) {
-    const int axis = *NormalizeAxis(ctx.attrs<Attrs>().axis, shape.rank());
-    INTERP_RETURN_IF_ERROR(CheckIndices(indices, index.numel(), shape[axis], "Index"));
+  return WithIndex(ctx, ctx.input(kInput).shape, ctx.input(kIndex), [&](const auto* indices, int) {
     CopyUnlessShared(ctx.input(kInput), ctx.output(kResult));
     return Put<T>(ctx, indices);
   });

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/op_def.h"
+#include "kernels/util/indices.h"
 #include "kernels/util/shape_args.h"
 #include "kernels/util/strided_copy.h"
 
@@ -52,6 +53,18 @@ inline absl::Status CheckShapes(const Attrs& attrs, const Shape& input, const Sh
   return InvalidArgument("'Index' has shape ", ToString(index), ", expected to fit into 'Value' ",
                          ToString(value), ", and into 'Input' ", ToString(input), " but for axis ",
                          axis);
+}
+
+// Calls body(indices, axis), an absl::Status, on the elements of Index, which are within the axis
+// of Input. REQUIRES: CheckShapes has accepted the shapes.
+template <typename Body>
+absl::Status WithIndex(const KernelContext& ctx, const Shape& input, const Tensor& index,
+                       const Body& body) {
+  const int axis = *NormalizeAxis(ctx.attrs<Attrs>().axis, input.rank());
+  return WithIndices(index, "Index", [&](const auto* indices) -> absl::Status {
+    INTERP_RETURN_IF_ERROR(CheckIndices(indices, index.numel(), input[axis], "Index"));
+    return body(indices, axis);
+  });
 }
 
 // Calls visit(at, from) for every element of Index in memory order: the offsets of what it names in

@@ -6,7 +6,6 @@
 #include "kernels/tensor/put_along_axis.h"
 #include "kernels/util/fill_zero.h"
 #include "kernels/util/gradient_shape.h"
-#include "kernels/util/indices.h"
 
 namespace interp::put_along_axis {
 namespace {
@@ -110,13 +109,9 @@ absl::Status Differentiate(KernelContext& ctx, const Index* indices, int axis) {
 
 template <typename T>
 absl::Status PutGrad(KernelContext& ctx) {
-  const Tensor& index = ctx.input(kIndex);
-  const Shape& shape = ctx.input(kInput).shape;
-  return WithIndices(index, "Index", [&](const auto* indices) {
-    const int axis = *NormalizeAxis(ctx.attrs<Attrs>().axis, shape.rank());
-    INTERP_RETURN_IF_ERROR(CheckIndices(indices, index.numel(), shape[axis], "Index"));
-    return Differentiate<T>(ctx, indices, axis);
-  });
+  return WithIndex(
+      ctx, ctx.input(kInput).shape, ctx.input(kIndex),
+      [&](const auto* indices, int axis) { return Differentiate<T>(ctx, indices, axis); });
 }
 
 INTERP_REGISTER_OP(OpDef{

@@ -27,7 +27,7 @@ TEST(SecondGradientTest, OfAnEmptyBatchIsZero) {
 
 TEST(SecondGradientTest, NamesTheSlotThatDoesNotFit) {
   EXPECT_THAT(RunOp(BatchNorm({2, 2, 3, 3}, {3})).status().message(),
-              HasSubstr("input 'SavedMean' is float32[3], expected 2 elements for 'X'"));
+              HasSubstr("input 'SavedMean' has shape [3], expected 2 elements"));
 }
 
 TEST(SecondGradientTest, OfAMaxPoolIsRefused) {
