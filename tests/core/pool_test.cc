@@ -291,18 +291,5 @@ TEST(PoolTest, ThreadsShareAPool) {
   EXPECT_EQ(pool->stats().current_bytes, 0u);
 }
 
-// Buffers made on one thread and dropped on others, the pool's owner gone.
-TEST(PoolTest, OrphansDieOnAnyThread) {
-  for (int round = 0; round < 200; ++round) {
-    auto pool = Pool::OnHost();
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 3; ++t) {
-      threads.emplace_back([buffer = Take(*pool, 100)]() mutable { buffer.reset(); });
-    }
-    pool.reset();
-    for (std::thread& thread : threads) thread.join();
-  }
-}
-
 }  // namespace
 }  // namespace interp::pool_test

@@ -12,22 +12,17 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/program_parse.h"
 #include "core/resource/random_stream.h"
 #include "interpreter/analysis/graphs.h"
 #include "tests/cuda/graph_test.h"
 #include "tests/testing/golden_steps.h"
+#include "tests/testing/program_text.h"
 
 namespace interp::cuda_test {
 namespace {
 
 using testing::IsOk;
-
-Program Parse(absl::string_view text) {
-  absl::StatusOr<Program> program = ParseProgram(text);
-  EXPECT_THAT(program, IsOk());
-  return *std::move(program);
-}
+using testing::Parse;
 
 // What is fetched, as bytes.
 std::vector<std::string> Bytes(const std::vector<Tensor>& tensors) {

@@ -50,14 +50,6 @@ absl::StatusOr<std::vector<NamedTensor>> MakeParameters(const Program& startup) 
   return testing::ValuesInScope(names, *scope);
 }
 
-// The last result that is a float: of networks that end so, the loss.
-std::string LastResult(const Program& program) {
-  for (auto var = program.blocks[0].vars.rbegin(); var != program.blocks[0].vars.rend(); ++var) {
-    if (!var->persistable && var->dtype == DType::kFloat32) return program.NameOf(var->id);
-  }
-  return "";
-}
-
 class CudaNetTest : public KernelTest, public ::testing::WithParamInterface<std::string> {};
 
 TEST_P(CudaNetTest, GivesWhatTheHostGives) {
@@ -68,7 +60,7 @@ TEST_P(CudaNetTest, GivesWhatTheHostGives) {
   const auto differences = DifferencesOnGpu({.program = built->main,
                                              .parameters = *parameters,
                                              .feeds = FeedsOf(built->main),
-                                             .fetches = {LastResult(built->main)}});
+                                             .fetches = {testing::LastResult(built->main)}});
   ASSERT_THAT(differences, IsOk());
   EXPECT_THAT(*differences, ::testing::IsEmpty());
 }
@@ -86,7 +78,7 @@ class CudaNetTraining : public KernelTest, public ::testing::WithParamInterface<
 TEST_P(CudaNetTraining, LearnsInThreeStepsWhatTheHostLearns) {
   const absl::StatusOr<BuiltProgram> built = testing::Build(GetParam());
   ASSERT_THAT(built, IsOk());
-  std::string loss = LastResult(built->main);
+  std::string loss = testing::LastResult(built->main);
   if (GetParam() == "mlp") loss = "mean_0.tmp_0";  // its accuracy comes after it
   const absl::StatusOr<OptimizerSpec> spec =
       ParseOptimizerSpec("momentum:learning_rate=0.05,momentum=0.9");

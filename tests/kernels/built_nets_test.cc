@@ -17,6 +17,7 @@ using testing::Build;
 using testing::BuiltNet;
 using testing::BuiltNets;
 using testing::IsOk;
+using testing::LastResult;
 
 constexpr int64_t kBatch = 3;
 
@@ -55,14 +56,6 @@ absl::StatusOr<Tensor> RunFor(const std::string& fetch, const BuiltProgram& buil
   INTERP_ASSIGN_OR_RETURN(auto core, InterpreterCore::Create(built.main, feeds, {fetch}, scope));
   INTERP_ASSIGN_OR_RETURN(std::vector<Tensor> fetches, core->Run(tensors));
   return fetches[0];
-}
-
-// The last result that is a float.
-std::string LastResult(const Program& program) {
-  for (auto var = program.blocks[0].vars.rbegin(); var != program.blocks[0].vars.rend(); ++var) {
-    if (!var->persistable && var->dtype == DType::kFloat32) return program.NameOf(var->id);
-  }
-  return "";
 }
 
 class BuiltNetRunTest : public ::testing::TestWithParam<BuiltNet> {};

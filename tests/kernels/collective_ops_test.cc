@@ -8,6 +8,7 @@
 #include "passes/append_backward.h"
 #include "tests/kernels/rank_runs.h"
 #include "tests/testing/program_builder.h"
+#include "tests/testing/program_text.h"
 
 namespace interp::collective_ops_test {
 namespace {
@@ -321,8 +322,7 @@ TEST(CollectiveOps, AreDifferentiatedAsTensorParallelLayersNeedIt) {
   const auto backward =
       AppendBackward(builder.Build(), {.loss = "loss", .sources = {"x"}}, OpRegistry::Global());
   ASSERT_TRUE(backward.ok()) << backward.status();
-  std::vector<std::string> added;
-  for (const Op& op : backward->program.blocks[0].ops) added.push_back(op.type);
+  const std::vector<std::string> added = testing::OpTypes(backward->program);
   EXPECT_THAT(
       std::vector<std::string>(added.end() - 6, added.end()),
       ElementsAre("alltoall", "c_split", "c_concat", "c_identity", "scale", "c_allreduce_sum"));

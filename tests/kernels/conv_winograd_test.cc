@@ -75,55 +75,46 @@ Case RandomCase(const ConvProblem& p, std::mt19937& rng) {
           RandomFloats(p.out_channels, rng), RandomFloats(OutSize(p), rng)};
 }
 
-// The sums alone, in float64.
-std::vector<double> Reference(const Case& c) {
-  const ConvProblem& p = c.problem;
+// Calls body(at, filter, pixel) for each element `at` of the output and each tap of its window that
+// is inside the image: where the tap's input channels begin in the filter, 9 apart, and in the
+// input.
+template <typename Body>
+void ForEachTap(const ConvProblem& p, const Body& body) {
   const WindowAxis& h = p.window[0];
   const WindowAxis& w = p.window[1];
-  std::vector<double> out(static_cast<size_t>(OutSize(p)));
-  for (size_t at = 0; at < out.size(); ++at) {
-    const auto position = static_cast<int64_t>(at);
-    const int64_t o = position % p.out_channels;
-    const int64_t x = position / p.out_channels % w.out;
-    const int64_t y = position / p.out_channels / w.out % h.out;
-    const int64_t n = position / p.out_channels / w.out / h.out;
+  for (int64_t at = 0; at < OutSize(p); ++at) {
+    const int64_t o = at % p.out_channels;
+    const int64_t x = at / p.out_channels % w.out;
+    const int64_t y = at / p.out_channels / w.out % h.out;
+    const int64_t n = at / p.out_channels / w.out / h.out;
     for (int64_t tap = 0; tap < 9; ++tap) {
       const int64_t iy = y + tap / 3 * h.dilation - h.pad_begin;
       const int64_t ix = x + tap % 3 * w.dilation - w.pad_begin;
       if (iy < 0 || iy >= h.in || ix < 0 || ix >= w.in) continue;
-      const float* pixel = c.in.data() + ((n * h.in + iy) * w.in + ix) * p.in_channels;
-      for (int64_t i = 0; i < p.in_channels; ++i) {
-        out[at] += static_cast<double>(pixel[i]) *
-                   c.filter[static_cast<size_t>((o * p.in_channels + i) * 9 + tap)];
-      }
+      body(at, o * p.in_channels * 9 + tap, ((n * h.in + iy) * w.in + ix) * p.in_channels);
     }
   }
+}
+
+// The sums alone, in float64.
+std::vector<double> Reference(const Case& c) {
+  std::vector<double> out(static_cast<size_t>(OutSize(c.problem)));
+  ForEachTap(c.problem, [&](int64_t at, int64_t filter, int64_t pixel) {
+    for (int64_t i = 0; i < c.problem.in_channels; ++i) {
+      out[at] += static_cast<double>(c.in[pixel + i]) * c.filter[filter + i * 9];
+    }
+  });
   return out;
 }
 
 // The gradient by the filter, in float64.
 std::vector<double> FilterGradReference(const Case& c, const std::vector<float>& out_grad) {
-  const ConvProblem& p = c.problem;
-  const WindowAxis& h = p.window[0];
-  const WindowAxis& w = p.window[1];
   std::vector<double> grad(c.filter.size());
-  for (size_t at = 0; at < out_grad.size(); ++at) {
-    const auto position = static_cast<int64_t>(at);
-    const int64_t o = position % p.out_channels;
-    const int64_t x = position / p.out_channels % w.out;
-    const int64_t y = position / p.out_channels / w.out % h.out;
-    const int64_t n = position / p.out_channels / w.out / h.out;
-    for (int64_t tap = 0; tap < 9; ++tap) {
-      const int64_t iy = y + tap / 3 * h.dilation - h.pad_begin;
-      const int64_t ix = x + tap % 3 * w.dilation - w.pad_begin;
-      if (iy < 0 || iy >= h.in || ix < 0 || ix >= w.in) continue;
-      const float* pixel = c.in.data() + ((n * h.in + iy) * w.in + ix) * p.in_channels;
-      for (int64_t i = 0; i < p.in_channels; ++i) {
-        grad[static_cast<size_t>((o * p.in_channels + i) * 9 + tap)] +=
-            static_cast<double>(pixel[i]) * out_grad[at];
-      }
+  ForEachTap(c.problem, [&](int64_t at, int64_t filter, int64_t pixel) {
+    for (int64_t i = 0; i < c.problem.in_channels; ++i) {
+      grad[filter + i * 9] += static_cast<double>(c.in[pixel + i]) * out_grad[at];
     }
-  }
+  });
   return grad;
 }
 

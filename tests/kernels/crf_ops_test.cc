@@ -14,13 +14,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 
-template <typename T = int64_t>
-Tensor Integers(const Shape& shape, const std::vector<T>& values, const Lod& lod = {}) {
-  Tensor tensor = Tensor::Of<T>(shape, values);
-  tensor.lod = lod;
-  return tensor;
-}
-
 const std::vector<std::string> kCrfOutputs = {"Alpha", "EmissionExps", "TransitionExps",
                                               "LogLikelihood"};
 constexpr int64_t kTags = 3;
@@ -57,7 +50,7 @@ TEST(LinearChainCrfTest, TheCostIsThatOfCountingAllTags) {
   const std::vector<Tensor> outputs = OutputsOf({"linear_chain_crf",
                                                  {{"Emission", emission},
                                                   {"Transition", transition},
-                                                  {"Label", Integers({kRows, 1}, labels, kLod)}},
+                                                  {"Label", TensorOf({kRows, 1}, labels, kLod)}},
                                                  kCrfOutputs,
                                                  ""});
   const double* cost = outputs[3].data<double>();
@@ -147,10 +140,10 @@ TEST(CrfOpsTest, IndicesMayBeOf32Bits) {
   OpRun run = {"linear_chain_crf",
                {{"Emission", Numbers({kRows, kTags}, 1, kLod)},
                 {"Transition", Numbers({kTags + 2, kTags}, 2)},
-                {"Label", Integers<int64_t>({kRows, 1}, {2, 0, 0, 1, 2}, kLod)}},
+                {"Label", TensorOf<int64_t>({kRows, 1}, {2, 0, 0, 1, 2}, kLod)}},
                kCrfOutputs,
                ""};
-  const Tensor narrow = Integers<int32_t>({kRows, 1}, {2, 0, 0, 1, 2}, kLod);
+  const Tensor narrow = TensorOf<int32_t>({kRows, 1}, {2, 0, 0, 1, 2}, kLod);
   EXPECT_TRUE(SameBits(OutputsOf(run), OutputsOf(With(run, 2, narrow))));
   run.type = "crf_decoding";
   run.outputs = {"ViterbiPath"};
@@ -167,9 +160,9 @@ OpRun CtcRun(const Tensor& logits, const std::vector<int64_t>& rows) {
   }
   return {"warpctc",
           {{"Logits", logits},
-           {"Label", Integers({count, 3}, labels)},
-           {"LogitsLength", Integers({count}, rows)},
-           {"LabelLength", Integers({count}, lengths)}},
+           {"Label", TensorOf({count, 3}, labels)},
+           {"LogitsLength", TensorOf({count}, rows)},
+           {"LabelLength", TensorOf({count}, lengths)}},
           {"Loss", "WarpCTCGrad"},
           ""};
 }
@@ -218,7 +211,7 @@ TEST(WarpCtcTest, ALabelOfProbabilityZeroHasAnInfiniteLoss) {
   logits.lod = {{0, 4}};
   const std::vector<Tensor> outputs =
       OutputsOf({"warpctc",
-                 {{"Logits", logits}, {"Label", Integers<int32_t>({1, 1}, {2}, {{0, 1}})}},
+                 {{"Logits", logits}, {"Label", TensorOf<int32_t>({1, 1}, {2}, {{0, 1}})}},
                  {"Loss", "WarpCTCGrad"},
                  ""});
   EXPECT_THAT(Values<float>(outputs[0]), ElementsAre(std::numeric_limits<float>::infinity()));
@@ -226,7 +219,7 @@ TEST(WarpCtcTest, ALabelOfProbabilityZeroHasAnInfiniteLoss) {
 }
 
 TEST(CrfOpsTest, InputsThatDoNotFitAreRefused) {
-  const Tensor label = Integers<int64_t>({kRows, 1}, {2, 0, 0, 1, 2}, kLod);
+  const Tensor label = TensorOf<int64_t>({kRows, 1}, {2, 0, 0, 1, 2}, kLod);
   const OpRun crf = {"linear_chain_crf",
                      {{"Emission", Numbers({kRows, kTags}, 1, kLod)},
                       {"Transition", Numbers({kTags + 2, kTags}, 2)},
@@ -240,15 +233,15 @@ TEST(CrfOpsTest, InputsThatDoNotFitAreRefused) {
     ExpectRefusals({
         {With(run, 0, Numbers({kRows, 1, kTags}, 1, kLod)), "expected [rows, tags]"},
         {With(run, 1, Numbers({kTags, kTags}, 1)), "expected [tags + 2, tags] with 3 tags"},
-        {With(run, 2, Integers<int64_t>({4, 1}, {0, 1, 2, 0}, {{0, 4}})),
+        {With(run, 2, TensorOf<int64_t>({4, 1}, {0, 1, 2, 0}, {{0, 4}})),
          "expected a tag for each"},
         {With(run, 2, Numbers({kRows, 1}, 1, kLod)), "expected int32 or int64"},
     });
   }
   ExpectRefusals({
-      {With(crf, 2, Integers<int64_t>({kRows, 1}, {0, 1, 2, 3, 0}, kLod)), "the value 3"},
-      {With(crf, 2, Integers<int64_t>({kRows, 1}, {0, -1, 2, 0, 0}, kLod)), "the value -1"},
-      {With(crf, 2, Integers<int64_t>({kRows, 1}, {0, 1, 2, 0, 0})),
+      {With(crf, 2, TensorOf<int64_t>({kRows, 1}, {0, 1, 2, 3, 0}, kLod)), "the value 3"},
+      {With(crf, 2, TensorOf<int64_t>({kRows, 1}, {0, -1, 2, 0, 0}, kLod)), "the value -1"},
+      {With(crf, 2, TensorOf<int64_t>({kRows, 1}, {0, 1, 2, 0, 0})),
        "'Label' is int64[5,1] without"},
       {With(decoding, 0, Numbers({kRows, kTags}, 1)), "'Emission' is float32[5,3] without LoD"},
       {With(crf, 1,
@@ -262,21 +255,21 @@ TEST(CrfOpsTest, LengthsThatDoNotFitAreRefused) {
   const OpRun decoding = {"crf_decoding",
                           {{"Emission", Numbers({2, 4, kTags}, 1)},
                            {"Transition", Numbers({kTags + 2, kTags}, 2)},
-                           {"Length", Integers<int64_t>({2, 1}, {1, 4})}},
+                           {"Length", TensorOf<int64_t>({2, 1}, {1, 4})}},
                           {"ViterbiPath"},
                           ""};
   OpRun crf = decoding;
   crf.type = "linear_chain_crf";
   crf.outputs = kCrfOutputs;
-  crf.inputs.emplace_back("Label", Integers({2, 4}, std::vector<int64_t>(8)));
+  crf.inputs.emplace_back("Label", TensorOf({2, 4}, std::vector<int64_t>(8)));
   for (const OpRun& run : {crf, decoding}) {
     EXPECT_THAT(RunOp(run), IsOk());
     ExpectRefusals({
-        {With(run, 2, Integers<int64_t>({2, 1}, {1, 5})),
+        {With(run, 2, TensorOf<int64_t>({2, 1}, {1, 5})),
          "'Length' gives sequence 1 the length 5, expected 0 to 4"},
-        {With(run, 2, Integers<int64_t>({2, 1}, {-1, 4})),
+        {With(run, 2, TensorOf<int64_t>({2, 1}, {-1, 4})),
          "sequence 0 the length -1, expected 0 to 4"},
-        {With(run, 2, Integers<int64_t>({3, 1}, {1, 2, 3})), "expected 2 elements"},
+        {With(run, 2, TensorOf<int64_t>({3, 1}, {1, 2, 3})), "expected 2 elements"},
         {With(run, 0, Numbers({8, kTags}, 1)), "[batch, steps, tags] with 'Length'"},
     });
   }
@@ -286,7 +279,7 @@ TEST(CrfOpsTest, InputsOfViterbiDecodeThatDoNotFitAreRefused) {
   const OpRun run = {"viterbi_decode",
                      {{"Input", Numbers({2, 4, 3}, 1)},
                       {"Transition", Numbers({3, 3}, 2)},
-                      {"Length", Integers<int64_t>({2}, {1, 4})}},
+                      {"Length", TensorOf<int64_t>({2}, {1, 4})}},
                      {"Scores", "Path"},
                      ""};
   ExpectRefusals({
@@ -294,9 +287,9 @@ TEST(CrfOpsTest, InputsOfViterbiDecodeThatDoNotFitAreRefused) {
       {With(run, 0, Numbers({2, 4, 1}, 1)), "at least 1 step and 2 tags"},
       {With(run, 0, Numbers({2, 0, 3}, 1)), "at least 1 step"},
       {With(run, 1, Numbers({3, 2}, 1)), "'Transition' has shape [3,2], expected [3,3]"},
-      {With(run, 2, Integers<int64_t>({2}, {1, 5})),
+      {With(run, 2, TensorOf<int64_t>({2}, {1, 5})),
        "'Length' gives sequence 1 the length 5, expected 0 to 4"},
-      {With(run, 2, Integers<int64_t>({1}, {1})), "expected 2 elements"},
+      {With(run, 2, TensorOf<int64_t>({1}, {1})), "expected 2 elements"},
   });
 }
 
@@ -305,7 +298,7 @@ TEST(CrfOpsTest, InputsOfWarpCtcThatDoNotFitAreRefused) {
   const Lod lod = {{0, 4, 6}};
   const OpRun joined = {"warpctc",
                         {{"Logits", Numbers({6, 4}, 1, lod)},
-                         {"Label", Integers<int32_t>({3, 1}, {1, 2, 3}, {{0, 2, 3}})}},
+                         {"Label", TensorOf<int32_t>({3, 1}, {1, 2, 3}, {{0, 2, 3}})}},
                         {"Loss", "WarpCTCGrad"},
                         ""};
   OpRun blank = joined;
@@ -316,12 +309,12 @@ TEST(CrfOpsTest, InputsOfWarpCtcThatDoNotFitAreRefused) {
       {blank, "'blank' is 4, expected 0 to 3"},
       {half, "'LogitsLength' and 'LabelLength' are not given both"},
       {With(joined, 0, Numbers({6, 4}, 1)), "'Logits' is float32[6,4] without LoD"},
-      {With(joined, 1, Integers<int32_t>({3, 1}, {1, 2, 3}, {{0, 3}})), "2 and 1 sequences"},
-      {With(joined, 1, Integers<int32_t>({3, 1}, {1, 2, 4}, {{0, 2, 3}})), "the value 4"},
-      {With(padded, 1, Integers<int64_t>({2, 3}, {1, 1, 1, 1, 1, 1})), "expected [3,U]"},
-      {With(padded, 2, Integers<int64_t>({3}, {9, 10, 1})),
+      {With(joined, 1, TensorOf<int32_t>({3, 1}, {1, 2, 3}, {{0, 3}})), "2 and 1 sequences"},
+      {With(joined, 1, TensorOf<int32_t>({3, 1}, {1, 2, 4}, {{0, 2, 3}})), "the value 4"},
+      {With(padded, 1, TensorOf<int64_t>({2, 3}, {1, 1, 1, 1, 1, 1})), "expected [3,U]"},
+      {With(padded, 2, TensorOf<int64_t>({3}, {9, 10, 1})),
        "'LogitsLength' gives sequence 1 the length 10, expected 0 to 9"},
-      {With(padded, 3, Integers<int64_t>({3}, {1, 4, 1})),
+      {With(padded, 3, TensorOf<int64_t>({3}, {1, 4, 1})),
        "'LabelLength' gives sequence 1 the length 4, expected 0 to 3"},
       {With(padded, 0, Numbers({9, 12}, 1)), "[steps, batch, tags] with 'LogitsLength'"},
   });
@@ -334,9 +327,9 @@ TEST(WarpRnntTest, LossesOfNanAreNan) {
   const std::vector<Tensor> outputs =
       OutputsOf({"warprnnt",
                  {{"input", input},
-                  {"label", Integers<int32_t>({2, 1}, {1, 2})},
-                  {"input_lengths", Integers<int32_t>({2}, {3, 3})},
-                  {"label_lengths", Integers<int32_t>({2}, {1, 1})}},
+                  {"label", TensorOf<int32_t>({2, 1}, {1, 2})},
+                  {"input_lengths", TensorOf<int32_t>({2}, {3, 3})},
+                  {"label_lengths", TensorOf<int32_t>({2}, {1, 1})}},
                  {"loss", "warprnntgrad"},
                  "blank=0"});
   EXPECT_TRUE(std::isnan(outputs[0].data<float>()[0]));

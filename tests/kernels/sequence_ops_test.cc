@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <random>
 
-#include "tests/kernels/run_op.h"
-#include "tests/testing/matchers.h"
+#include "tests/kernels/op_runs.h"
 
 namespace interp::testing {
 namespace {
@@ -17,18 +16,11 @@ using ::testing::IsEmpty;
 using ::testing::Pointwise;
 
 template <typename T>
-Tensor Rows(const Shape& shape, const std::vector<T>& values, const Lod& lod = {}) {
-  Tensor tensor = Tensor::Of<T>(shape, values);
-  tensor.lod = lod;
-  return tensor;
-}
-
-template <typename T>
 Tensor Random(const Shape& shape, const Lod& lod = {}, uint32_t seed = 1) {
   std::mt19937 generator(seed);
   std::vector<T> values(static_cast<size_t>(shape.numel()));
   for (T& value : values) value = static_cast<T>(static_cast<int>(generator() % 2001) - 1000) / 512;
-  return Rows<T>(shape, values, lod);
+  return TensorOf<T>(shape, values, lod);
 }
 
 // The offsets of sequences of these lengths.
@@ -176,7 +168,7 @@ TEST(SequenceTopkAvgPoolingTest, FollowsTheDefinition) {
 TEST(SequencePoolTest, PoolsTheLowestOfThreeLevels) {
   const Lod lod = {{0, 1, 2}, {0, 2, 3}, {0, 1, 1, 4}};
   const Tensor out = Compute({.type = "sequence_pool",
-                              .inputs = {{"X", Rows<float>({4, 1}, {1, 2, 3, 4}, lod)}},
+                              .inputs = {{"X", TensorOf<float>({4, 1}, {1, 2, 3, 4}, lod)}},
                               .outputs = {"Out"},
                               .attrs = "pooltype=\"SUM\", pad_value=7.0"})[0];
   EXPECT_THAT(Values<float>(out), ElementsAre(1, 7, 9));
@@ -187,10 +179,10 @@ TEST(SequencePoolTest, PoolsTheLowestOfThreeLevels) {
 
 TEST(SequenceOpsTest, NoRowsGiveNoRows) {
   const Lod empty = {{0, 0, 0}};
-  const Tensor x = Rows<float>({0, 3}, {}, empty);
-  const Tensor ids = Rows<int64_t>({0, 1}, {}, empty);
+  const Tensor x = TensorOf<float>({0, 3}, {}, empty);
+  const Tensor ids = TensorOf<int64_t>({0, 1}, {}, empty);
   const std::vector<OpRun> runs = {
-      {"sequence_softmax", {{"X", Rows<float>({0, 1}, {}, empty)}}, {"Out"}, ""},
+      {"sequence_softmax", {{"X", TensorOf<float>({0, 1}, {}, empty)}}, {"Out"}, ""},
       {"sequence_expand_as", {{"X", Random<float>({2, 3})}, {"Y", x}}, {"Out"}, ""},
       {"sequence_expand", {{"X", x}, {"Y", Random<float>({3, 1}, {{0, 2, 3}})}}, {"Out"}, ""},
       {"sequence_concat", {{"X", x}, {"X", x}}, {"Out"}, ""},
@@ -199,13 +191,13 @@ TEST(SequenceOpsTest, NoRowsGiveNoRows) {
       {"sequence_enumerate", {{"X", ids}}, {"Out"}, "win_size=2"},
       {"sequence_erase", {{"X", ids}}, {"Out"}, "tokens=[1]"},
       {"sequence_unpad",
-       {{"X", Random<float>({2, 4, 3})}, {"Length", Rows<int64_t>({2}, {0, 0})}},
+       {{"X", Random<float>({2, 4, 3})}, {"Length", TensorOf<int64_t>({2}, {0, 0})}},
        {"Out"},
        ""},
       {"row_conv", {{"X", x}, {"Filter", Random<float>({2, 3})}}, {"Out"}, ""},
-      {"lod_reset", {{"X", Rows<float>({0, 3}, {})}}, {"Out"}, "target_lod=[0,0,0]"},
+      {"lod_reset", {{"X", TensorOf<float>({0, 3}, {})}}, {"Out"}, "target_lod=[0,0,0]"},
       {"hash", {{"X", ids}}, {"Out"}, ""},
-      {"add_position_encoding", {{"X", Rows<float>({0, 4}, {}, empty)}}, {"Out"}, ""},
+      {"add_position_encoding", {{"X", TensorOf<float>({0, 4}, {}, empty)}}, {"Out"}, ""},
   };
   for (const OpRun& run : runs) {
     const Tensor out = Compute(run)[0];
@@ -215,27 +207,28 @@ TEST(SequenceOpsTest, NoRowsGiveNoRows) {
 }
 
 TEST(SequencePadTest, EmptySequencesAreAllPadding) {
-  const std::vector<Tensor> got = Compute({.type = "sequence_pad",
-                                           .inputs = {{"X", Rows<int64_t>({0, 2}, {}, {{0, 0, 0}})},
-                                                      {"PadValue", Rows<int64_t>({2}, {8, 9})}},
-                                           .outputs = {"Out", "Length"},
-                                           .attrs = "padded_length=1"});
+  const std::vector<Tensor> got =
+      Compute({.type = "sequence_pad",
+               .inputs = {{"X", TensorOf<int64_t>({0, 2}, {}, {{0, 0, 0}})},
+                          {"PadValue", TensorOf<int64_t>({2}, {8, 9})}},
+               .outputs = {"Out", "Length"},
+               .attrs = "padded_length=1"});
   EXPECT_EQ(got[0].shape, Shape({2, 1, 2}));
   EXPECT_THAT(Values<int64_t>(got[0]), ElementsAre(8, 9, 8, 9));
   EXPECT_THAT(Values<int64_t>(got[1]), ElementsAre(0, 0));
 }
 
 TEST(RowConvTest, SkipsEmptySequences) {
-  const Tensor x = Rows<float>({3, 1}, {1, 2, 4}, {{0, 0, 2, 2, 3, 3}});
+  const Tensor x = TensorOf<float>({3, 1}, {1, 2, 4}, {{0, 0, 2, 2, 3, 3}});
   const Tensor out = Compute({.type = "row_conv",
-                              .inputs = {{"X", x}, {"Filter", Rows<float>({2, 1}, {1, 10})}},
+                              .inputs = {{"X", x}, {"Filter", TensorOf<float>({2, 1}, {1, 10})}},
                               .outputs = {"Out"}})[0];
   EXPECT_THAT(Values<float>(out), ElementsAre(21, 2, 4));
 }
 
 TEST(SequenceMaskTest, NoLengthsGiveNoColumns) {
   const Tensor y = Compute({.type = "sequence_mask",
-                            .inputs = {{"X", Rows<int64_t>({2}, {-3, -1})}},
+                            .inputs = {{"X", TensorOf<int64_t>({2}, {-3, -1})}},
                             .outputs = {"Y"}})[0];
   EXPECT_EQ(y.shape, Shape({2, 0}));
 }
@@ -251,8 +244,8 @@ TEST(EditDistanceTest, TakesWhatCtcAlignGivesForNoTokens) {
   ASSERT_THAT(program, IsOk());
   auto core = InterpreterCore::Create(*std::move(program), {"x", "refs"}, {"out"}, nullptr);
   ASSERT_THAT(core, IsOk());
-  const auto out = (*core)->Run(
-      {Rows<int64_t>({2, 1}, {0, 0}, {{0, 1, 2}}), Rows<int64_t>({3, 1}, {5, 6, 7}, {{0, 2, 3}})});
+  const auto out = (*core)->Run({TensorOf<int64_t>({2, 1}, {0, 0}, {{0, 1, 2}}),
+                                 TensorOf<int64_t>({3, 1}, {5, 6, 7}, {{0, 2, 3}})});
   ASSERT_THAT(out, IsOk());
   EXPECT_THAT(Values<float>((*out)[0]), ElementsAre(2, 1));
 }
@@ -260,13 +253,14 @@ TEST(EditDistanceTest, TakesWhatCtcAlignGivesForNoTokens) {
 // --- runs with other LoDs, threads ---
 
 TEST(SequenceOpsTest, ANewLodWithTheSameRowsIsNoticed) {
-  OpRun run{"sequence_pool", {{"X", Rows<float>({3, 1}, {1, 2, 4})}}, {"Out"}, "pooltype=\"SUM\""};
+  OpRun run{
+      "sequence_pool", {{"X", TensorOf<float>({3, 1}, {1, 2, 4})}}, {"Out"}, "pooltype=\"SUM\""};
   absl::StatusOr<Program> program = ParseProgram(ProgramText(run));
   ASSERT_THAT(program, IsOk());
   auto core = InterpreterCore::Create(*std::move(program), {"in0"}, {"Out"}, nullptr);
   ASSERT_THAT(core, IsOk());
   const auto pool = [&](const Lod& lod) {
-    const auto out = (*core)->Run({Rows<float>({3, 1}, {1, 2, 4}, lod)});
+    const auto out = (*core)->Run({TensorOf<float>({3, 1}, {1, 2, 4}, lod)});
     EXPECT_THAT(out, IsOk());
     return out.ok() ? Values<float>((*out)[0]) : std::vector<float>();
   };
@@ -286,7 +280,7 @@ TEST(LodResetTest, MayWriteTheVariableItReads) {
   auto core = InterpreterCore::Create(*std::move(program), {"x"}, {"out"}, nullptr);
   ASSERT_THAT(core, IsOk());
   for (int i = 0; i < 3; ++i) {
-    const Tensor x = Rows<float>({4, 1}, {1, 2, 4, 8}, {{0, 4}});
+    const Tensor x = TensorOf<float>({4, 1}, {1, 2, 4, 8}, {{0, 4}});
     const auto out = (*core)->Run({x});
     ASSERT_THAT(out, IsOk());
     EXPECT_THAT(Values<float>((*out)[0]), ElementsAre(1, 14)) << "run " << i;
@@ -309,7 +303,7 @@ TEST(ViewOpsTest, MayWriteTheVariableTheyRead) {
     ASSERT_THAT(program, IsOk());
     auto core = InterpreterCore::Create(*std::move(program), {"a"}, {"a", "xshape"}, nullptr);
     ASSERT_THAT(core, IsOk());
-    const Tensor a = Rows<float>({3, 4, 1}, std::vector<float>(12, 1.0f), {{0, 1, 3}});
+    const Tensor a = TensorOf<float>({3, 4, 1}, std::vector<float>(12, 1.0f), {{0, 1, 3}});
     for (int i = 0; i < 2; ++i) {
       const auto out = (*core)->Run({a});
       ASSERT_THAT(out, IsOk());
@@ -332,7 +326,8 @@ TEST(SequenceOpsTest, ALodThatAnOpFindsIsFollowed) {
   auto core = InterpreterCore::Create(*std::move(program), {"x", "ids"}, {"out"}, nullptr);
   ASSERT_THAT(core, IsOk());
   const auto expand = [&](const std::vector<int64_t>& ids) {
-    const auto out = (*core)->Run({Rows<float>({2, 1}, {5, 6}), Rows({4, 1}, ids, {{0, 2, 4}})});
+    const auto out =
+        (*core)->Run({TensorOf<float>({2, 1}, {5, 6}), TensorOf({4, 1}, ids, {{0, 2, 4}})});
     EXPECT_THAT(out, IsOk());
     return out.ok() ? Values<float>((*out)[0]) : std::vector<float>();
   };
@@ -348,9 +343,9 @@ std::vector<OpRun> LargeRuns() {
   const Lod lod = {Level(lengths)};
   const int64_t rows = lod[0].back();
   const Tensor x = Random<float>({rows, 40}, lod);
-  Tensor ids = Rows<int64_t>({rows, 1}, std::vector<int64_t>(static_cast<size_t>(rows)), lod);
+  Tensor ids = TensorOf<int64_t>({rows, 1}, std::vector<int64_t>(static_cast<size_t>(rows)), lod);
   for (int64_t i = 0; i < rows; ++i) ids.mutable_data<int64_t>()[i] = i * i % 11;
-  const Tensor counts = Rows<int64_t>({400}, lengths);
+  const Tensor counts = TensorOf<int64_t>({400}, lengths);
   return {
       {"sequence_conv",
        {{"X", x}, {"Filter", Random<float>({120, 9})}},
@@ -364,7 +359,9 @@ std::vector<OpRun> LargeRuns() {
        {"Out"},
        ""},
       {"sequence_slice",
-       {{"X", x}, {"Offset", Rows<int64_t>({400}, std::vector<int64_t>(400))}, {"Length", counts}},
+       {{"X", x},
+        {"Offset", TensorOf<int64_t>({400}, std::vector<int64_t>(400))},
+        {"Length", counts}},
        {"Out"},
        ""},
       {"sequence_pad", {{"X", x}, {"PadValue", Random<float>({1})}}, {"Out", "Length"}, ""},

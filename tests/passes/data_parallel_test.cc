@@ -10,6 +10,7 @@
 #include "core/program_parse.h"
 #include "core/program_print.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/program_text.h"
 
 namespace interp::data_parallel_test {
 namespace {
@@ -18,6 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::IsOk;
 using ::testing::Not;
+using testing::OpTypes;
 
 constexpr char kStep[] = R"(block 0
   var w1 float32[3,2] param
@@ -50,16 +52,10 @@ DataParallelProgram Make(int64_t bucket_bytes) {
   return *std::move(made);
 }
 
-std::vector<std::string> Types(const Program& program) {
-  std::vector<std::string> types;
-  for (const Op& op : program.blocks[0].ops) types.push_back(op.type);
-  return types;
-}
-
 TEST(DataParallelTest, BucketsStartBehindTheirLastGradient) {
   const DataParallelProgram made = Make(/*bucket_bytes=*/1);
   EXPECT_EQ(made.num_buckets, 2);
-  EXPECT_THAT(Types(made.program),
+  EXPECT_THAT(OpTypes(made.program),
               ElementsAre("mul", "mul", "mean", "mul_grad", "c_bucket_allreduce", "relu_grad",
                           "mul_grad", "c_bucket_allreduce", "lookup_table_grad", "c_allreduce_rows",
                           "c_bucket_wait", "c_bucket_wait", "sgd", "sgd", "sgd"));
@@ -126,7 +122,7 @@ TEST(DataParallelTest, StatesThatStepsDependOnBecomeThoseOfRank0) {
     const auto read = with(norm + reader);
     ASSERT_THAT(read, IsOk());
     EXPECT_THAT(ToText(read->program), HasSubstr("c_broadcast(X=mean) -> (Out=mean)"));
-    const std::vector<std::string> types = Types(read->program);
+    const std::vector<std::string> types = OpTypes(read->program);
     EXPECT_LT(std::ranges::find(types, "c_broadcast"), std::ranges::find(types, "sgd"));
   }
   // No step begins with a value that is declared persistable to be fetched, say.

@@ -8,11 +8,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "core/each_argument.h"
-#include "core/program_parse.h"
 #include "core/program_print.h"
 #include "passes/micro_batch_analysis.h"
 #include "passes/verify.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/program_text.h"
 
 namespace interp::micro_batches_test {
 namespace {
@@ -23,6 +23,7 @@ using testing::FailsWith;
 using ::testing::HasSubstr;
 using testing::IsOk;
 using ::testing::Not;
+using testing::Parse;
 
 constexpr char kStep[] = R"(block 0
   var x float32[-1,8] check_feed
@@ -47,17 +48,8 @@ constexpr char kStep[] = R"(block 0
   sgd(Param=w1, Grad=w1@GRAD, LearningRate=lr) -> (ParamOut=w1) {op_role=2}
 )";
 
-Program ParseText(const std::string& text) {
-  const absl::StatusOr<Program> program = ParseProgram(text);
-  EXPECT_THAT(program, IsOk());
-  return *program;
-}
-
-Program Parse(const std::string& more = "", const std::string& start = "257") {
-  const absl::StatusOr<Program> program =
-      ParseProgram(absl::StrReplaceAll(kStep, {{"$START", start}}) + more);
-  EXPECT_THAT(program, IsOk());
-  return *program;
+Program Step(const std::string& more = "", const std::string& start = "257") {
+  return Parse(absl::StrReplaceAll(kStep, {{"$START", start}}) + more);
 }
 
 absl::StatusOr<MicroBatchProgram> TryMake(const Program& program,
@@ -66,7 +58,7 @@ absl::StatusOr<MicroBatchProgram> TryMake(const Program& program,
 }
 
 MicroBatchProgram Make(const MicroBatchOptions& options, const std::string& start = "257") {
-  auto made = TryMake(Parse("", start), options);
+  auto made = TryMake(Step("", start), options);
   EXPECT_THAT(made, IsOk());
   EXPECT_THAT(VerifyProgram(made->program, OpRegistry::Global()), IsOk());
   return *std::move(made);
@@ -133,8 +125,8 @@ TEST(MicroBatchesTest, WithoutAMarkOnEachBeginTheGradientsAreWeighted) {
          {"  sgd(Param=w2, Grad=w2@GRAD, LearningRate=lr) -> (ParamOut=w2) {op_role=2}\n", ""}});
     const size_t update = step.find("  sgd(");
     const auto made =
-        TryMake(ParseText(step.substr(0, update) + absl::StrReplaceAll(more, {{"$ROLE", role}}) +
-                          step.substr(update)),
+        TryMake(Parse(step.substr(0, update) + absl::StrReplaceAll(more, {{"$ROLE", role}}) +
+                      step.substr(update)),
                 {.micro_batches = 2});
     EXPECT_THAT(made, IsOk());
     return ToText(made->program);
@@ -154,7 +146,7 @@ TEST(MicroBatchesTest, PersistableGradientsAreSummed) {
       kStep,
       {{"$START", "257"}, {"var w1@GRAD float32[8,8]", "var w1@GRAD float32[8,8] persistable"}});
   for (const int32_t stages : {0, 1}) {
-    const auto made = TryMake(ParseText(text), {.micro_batches = 2, .stages = stages});
+    const auto made = TryMake(Parse(text), {.micro_batches = 2, .stages = stages});
     ASSERT_THAT(made, IsOk());
     EXPECT_THAT(VerifyProgram(made->program, OpRegistry::Global()), IsOk());
     const std::string all = ToText(made->program);
@@ -169,7 +161,7 @@ TEST(MicroBatchesTest, PersistableGradientsAreSummed) {
 TEST(MicroBatchesTest, ForwardOpsThatNeedTheBackwardPartComeBehindIt) {
   const std::string text = absl::StrReplaceAll(
       kStep, {{"$START", "257"}, {"  sgd(Param=w2", "  scale(X=a) -> (Out=a)\n  sgd(Param=w2"}});
-  const auto made = TryMake(ParseText(text), {.micro_batches = 2});
+  const auto made = TryMake(Parse(text), {.micro_batches = 2});
   ASSERT_THAT(made, IsOk());
   EXPECT_THAT(Text(made->program, 9), HasSubstr("scale(X=a) -> (Out=a)"));
   EXPECT_THAT(Text(made->program, 9), HasSubstr("interp_job=\"B0\""));
@@ -180,7 +172,7 @@ TEST(MicroBatchesTest, TheHostMayHaveANumber) {
       kStep,
       {{"$START", "257"}, {"(Out=seen) {op_device=\"gpu:0\"", "(Out=seen) {op_device=\"cpu:0\""}});
   const auto made =
-      TryMake(ParseText(text), {.micro_batches = 2, .stages = 0, .place = {PlaceKind::kSim, 0}});
+      TryMake(Parse(text), {.micro_batches = 2, .stages = 0, .place = {PlaceKind::kSim, 0}});
   ASSERT_THAT(made, IsOk());
   EXPECT_THAT(Text(made->program, 1), HasSubstr("op_device=\"cpu\""));
 }
@@ -193,7 +185,7 @@ TEST(MicroBatchesTest, AnUpdateThatReadsWhatMicroBatchesCountIsRefused) {
                 {"  var a float32[-1,8]\n",
                  "  var a float32[-1,8]\n  var k int32[1]\n  var kf float32[1]\n"},
                 {"  sgd(Param=w2", ops + update + "  sgd(Param=w2"}});
-    return TryMake(ParseText(text), {.micro_batches = 2});
+    return TryMake(Parse(text), {.micro_batches = 2});
   };
   const std::string count = "  cast(X=seen) -> (Out=k) {in_dtype=5, out_dtype=2}\n";
   EXPECT_THAT(make(count, "  scale(X=k) -> (Out=k2) {op_role=2}\n"),
@@ -218,7 +210,7 @@ TEST(MicroBatchesTest, AnUpdateThatReadsWhatTurnsCountIsRefused) {
         kStep, {{"$START", "257"},
                 {"  var a float32[-1,8]\n", "  var a float32[-1,8]\n  var kf float32[1]\n"},
                 {"  sgd(Param=w2", "  scale(X=seen) -> (Out=kf)\n" + update + "  sgd(Param=w2"}});
-    return CheckTurns(ParseText(text), {"x", "table"}, OpRegistry::Global());
+    return CheckTurns(Parse(text), {"x", "table"}, OpRegistry::Global());
   };
   EXPECT_THAT(check(""), IsOk());
   EXPECT_THAT(check("  scale(X=kf) -> (Out=k2) {op_role=2}\n"),
@@ -230,7 +222,7 @@ TEST(MicroBatchesTest, AnUpdateThatReadsWhatTurnsCountIsRefused) {
 TEST(MicroBatchesTest, SumsThatTheProgramTakesNeedAMark) {
   const auto make = [](const char* start) {
     return TryMake(
-        ParseText(absl::StrReplaceAll(
+        Parse(absl::StrReplaceAll(
             kStep,
             {{"$START", start},
              {"  var seen", "  var acc float32[8,8] persistable\n  var seen"},
@@ -248,7 +240,7 @@ TEST(MicroBatchesTest, TooManyOpsAreRefused) {
   std::string text = "block 0\n  var w float32[1] param\n  var g float32[1]\n";
   for (int i = 0; i < 5000; ++i) absl::StrAppend(&text, "  scale(X=w) -> (Out=g) {op_role=1}\n");
   text += "  sgd(Param=w, Grad=g) -> (ParamOut=w) {op_role=2}\n";
-  EXPECT_THAT(TryMake(ParseText(text), {.micro_batches = 1000}),
+  EXPECT_THAT(TryMake(Parse(text), {.micro_batches = 1000}),
               FailsWith(StatusCode::kInvalidArgument,
                         "1000 micro-batches of 5000 ops of the forward and backward part are more "
                         "than 4000000 ops in one program: take fewer micro-batches (at most 800)"));
@@ -270,8 +262,8 @@ TEST(MicroBatchesTest, StatesBetweenJobsAreRefused) {
   mul_grad(X=x, Y=w, Out@GRAD=h@GRAD) -> (Y@GRAD=w@GRAD) {op_role=1}
   sgd(Param=w, Grad=w@GRAD) -> (ParamOut=w) {op_role=2}
 )";
-  EXPECT_THAT(TryMake(ParseText(text), {.micro_batches = 2}), IsOk());
-  EXPECT_THAT(TryMake(ParseText(text), {.micro_batches = 2, .schedule = ScheduleKind::kFThenB}),
+  EXPECT_THAT(TryMake(Parse(text), {.micro_batches = 2}), IsOk());
+  EXPECT_THAT(TryMake(Parse(text), {.micro_batches = 2, .schedule = ScheduleKind::kFThenB}),
               FailsWith(StatusCode::kUnimplemented, "op #5 tanh_grad: uses 't', which is"));
 }
 
@@ -322,25 +314,25 @@ TEST(MicroBatchesTest, JobsKeepWhatLaterOnesRead) {
 TEST(MicroBatchesTest, WhatCannotBeCutIsRefused) {
   const MicroBatchOptions two{.micro_batches = 2};
   const MicroBatchOptions stages{.micro_batches = 2, .stages = 0};
-  EXPECT_THAT(TryMake(Parse("  while(X=a) -> (Out=a) {sub_block=block:1}\n"
-                            "block 1 parent=0\n"
-                            "  relu(X=a) -> (Out=a)\n"),
+  EXPECT_THAT(TryMake(Step("  while(X=a) -> (Out=a) {sub_block=block:1}\n"
+                           "block 1 parent=0\n"
+                           "  relu(X=a) -> (Out=a)\n"),
                       two),
               FailsWith(StatusCode::kUnimplemented, "runs a block"));
   EXPECT_THAT(
-      TryMake(Parse("  scale(X=seen) -> (Out=h) {op_role=1, op_device=\"gpu:0\"}\n"), stages),
+      TryMake(Step("  scale(X=seen) -> (Out=h) {op_role=1, op_device=\"gpu:0\"}\n"), stages),
       FailsWith(StatusCode::kUnimplemented,
                 "uses 'seen', which is persistable and written by another job"));
-  EXPECT_THAT(TryMake(Parse("  scale(X=seen) -> (Out=h) {op_role=1}\n"), two), IsOk());
+  EXPECT_THAT(TryMake(Step("  scale(X=seen) -> (Out=h) {op_role=1}\n"), two), IsOk());
   EXPECT_THAT(
-      TryMake(Parse("  scale(X=a) -> (Out=h) {op_role=2}\n"), two),
+      TryMake(Step("  scale(X=a) -> (Out=h) {op_role=2}\n"), two),
       FailsWith(StatusCode::kUnimplemented, "the update reads 'a', whose rows are samples"));
   EXPECT_THAT(
-      TryMake(Parse(), {.micro_batches = 2, .stages = 0, .place = {PlaceKind::kSim, 15}}),
+      TryMake(Step(), {.micro_batches = 2, .stages = 0, .place = {PlaceKind::kSim, 15}}),
       FailsWith(StatusCode::kInvalidArgument, "2 stages from sim:15 on need a device number 16"));
   EXPECT_THAT(
       TryMake(
-          Parse(),
+          Step(),
           {.micro_batches = 2, .schedule = ScheduleKind::kInterleaved, .stages = 0, .chunks = 3}),
       FailsWith(StatusCode::kInvalidArgument, "no multiple of 3 chunks"));
 }

@@ -3,19 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include "core/program_parse.h"
 #include "passes/recompute.h"
 #include "tests/testing/fake_ops.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/program_text.h"
 
 namespace interp::testing::minimize_test {
 namespace {
-
-Program Parse(absl::string_view text) {
-  absl::StatusOr<Program> program = ParseProgram(text);
-  EXPECT_THAT(program, IsOk());
-  return *std::move(program);
-}
 
 Program Forward(absl::string_view ops) {
   return Parse(

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_replace.h"
-#include "core/program_parse.h"
 #include "passes/feed_fetch.h"
 #include "passes/verify.h"
 #include "tests/testing/fake_ops.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/program_text.h"
 
 namespace interp {
 namespace {
@@ -17,6 +17,7 @@ using absl::StatusCode;
 using ::testing::ElementsAre;
 using testing::FailsWith;
 using testing::IsOk;
+using testing::Parse;
 
 constexpr char kReads[] = R"(block 0
   var r reader persistable
@@ -30,12 +31,6 @@ constexpr char kReads[] = R"(block 0
 )";
 constexpr char kAttrs[] =
     "shape_concat=[-1,4,-1,1], ranks=[2,2], lod_levels=[0,1], dtypes=[5,3], need_check_feed=[1,1]";
-
-Program Parse(const std::string& text) {
-  absl::StatusOr<Program> program = ParseProgram(text);
-  EXPECT_THAT(program, IsOk());
-  return *std::move(program);
-}
 
 Program WithAttrs(const std::string& attrs, const std::string& more = "") {
   return Parse(absl::StrReplaceAll(kReads, {{"$ATTRS", attrs}}) + more);

@@ -7,6 +7,7 @@
 #include "core/program_parse.h"
 #include "core/program_print.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/program_text.h"
 
 namespace interp::split_update_test {
 namespace {
@@ -18,17 +19,12 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::IsOk;
 using ::testing::Not;
+using testing::OpTypes;
 
 absl::StatusOr<SplitProgram> Split(absl::string_view text) {
   const absl::StatusOr<Program> program = ParseProgram(text);
   EXPECT_THAT(program, IsOk());
   return SplitUpdate(*program);
-}
-
-std::vector<std::string> Types(const Program& program) {
-  std::vector<std::string> types;
-  for (const Op& op : program.blocks[0].ops) types.push_back(op.type);
-  return types;
 }
 
 std::vector<std::string> Names(const std::vector<PassedValue>& values) {
@@ -62,8 +58,9 @@ constexpr char kStep[] = R"(block 0
 TEST(SplitUpdate, CutsByRoles) {
   const auto split = Split(kStep);
   ASSERT_THAT(split, IsOk());
-  EXPECT_THAT(Types(split->compute), ElementsAre("scale", "mul", "batch_norm", "mean", "mul_grad"));
-  EXPECT_THAT(Types(split->update), ElementsAre("increment", "clip", "sgd"));
+  EXPECT_THAT(OpTypes(split->compute),
+              ElementsAre("scale", "mul", "batch_norm", "mean", "mul_grad"));
+  EXPECT_THAT(OpTypes(split->update), ElementsAre("increment", "clip", "sgd"));
   EXPECT_THAT(split->states_read, ElementsAre("w", "mean"));
   EXPECT_THAT(split->states_written, ElementsAre("mean"));
   EXPECT_THAT(Names(split->passed), ElementsAre("w@GRAD"));
@@ -78,8 +75,8 @@ TEST(SplitUpdate, AveragesOfParametersAreOfTheUpdate) {
   const auto split = Split(absl::StrCat(
       kStep, "  average_accumulates(param=w, in_sum_1=rate) -> (out_sum_1=rate) {op_role=0}\n"));
   ASSERT_THAT(split, IsOk());
-  EXPECT_THAT(Types(split->update), ::testing::Contains("average_accumulates"));
-  EXPECT_THAT(Types(split->compute), Not(::testing::Contains("average_accumulates")));
+  EXPECT_THAT(OpTypes(split->update), ::testing::Contains("average_accumulates"));
+  EXPECT_THAT(OpTypes(split->compute), Not(::testing::Contains("average_accumulates")));
 }
 
 // So that runs of clones exclude nobody.
@@ -101,9 +98,9 @@ TEST(SplitUpdate, SelectedRowsPassAsTensors) {
   sgd(Param=table, Grad=g) -> (ParamOut=table) {op_role=2}
 )");
   ASSERT_THAT(split, IsOk());
-  EXPECT_THAT(Types(split->compute),
+  EXPECT_THAT(OpTypes(split->compute),
               ElementsAre("lookup_grad", "get_tensor_from_selected_rows", "extract_rows"));
-  EXPECT_THAT(Types(split->update), ElementsAre("selected_rows_from_tensor", "sgd"));
+  EXPECT_THAT(OpTypes(split->update), ElementsAre("selected_rows_from_tensor", "sgd"));
   EXPECT_THAT(Names(split->passed), ElementsAre("g@VALUES", "g@ROWS"));
   EXPECT_EQ(split->passed[0].merge, Merge::kScaledRows);
   EXPECT_EQ(split->passed[1].merge, Merge::kRows);
@@ -125,8 +122,8 @@ TEST(SplitUpdate, APersistableGradientIsPassed) {
   EXPECT_EQ(split->passed[0].variable, "g");
   EXPECT_THAT(split->states_written, ElementsAre("sum"));
   EXPECT_THAT(split->gradient_sums, ElementsAre("sum"));
-  EXPECT_THAT(Types(split->compute), ElementsAre("mul_grad", "sum", "assign"));
-  EXPECT_THAT(Types(split->update), ElementsAre("assign", "sgd"));
+  EXPECT_THAT(OpTypes(split->compute), ElementsAre("mul_grad", "sum", "assign"));
+  EXPECT_THAT(OpTypes(split->update), ElementsAre("assign", "sgd"));
   EXPECT_THAT(ToText(split->update), HasSubstr("var g float32[3,2] persistable"));
   EXPECT_THAT(ToText(split->compute), Not(HasSubstr("var g float32[3,2] persistable")));
 }

@@ -3,19 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/program_parse.h"
 #include "tests/testing/fake_ops.h"
+#include "tests/testing/program_text.h"
 
 namespace interp::verify_test {
 namespace {
 
 using ::testing::HasSubstr;
-
-Program Parse(absl::string_view text) {
-  absl::StatusOr<Program> program = ParseProgram(text);
-  EXPECT_TRUE(program.ok()) << program.status();
-  return program.ok() ? *std::move(program) : Program();
-}
+using testing::Parse;
 
 std::string Verify(absl::string_view text) {
   return std::string(VerifyProgram(Parse(text), testing::FakeOps()).message());

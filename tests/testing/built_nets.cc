@@ -138,4 +138,11 @@ absl::StatusOr<BuiltProgram> Build(const std::string& name, BuilderOptions optio
   return NotFound("no net '", name, "'");
 }
 
+std::string LastResult(const Program& program) {
+  for (auto var = program.blocks[0].vars.rbegin(); var != program.blocks[0].vars.rend(); ++var) {
+    if (!var->persistable && var->dtype == DType::kFloat32) return program.NameOf(var->id);
+  }
+  return "";
+}
+
 }  // namespace interp::testing

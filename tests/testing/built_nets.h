@@ -20,4 +20,7 @@ const std::vector<BuiltNet>& BuiltNets();
 // Builds the net of that name; NotFound without one.
 absl::StatusOr<BuiltProgram> Build(const std::string& name, BuilderOptions options = {});
 
+// The last result that is a float: of networks that end so, the loss. "" where there is none.
+std::string LastResult(const Program& program);
+
 }  // namespace interp::testing

@@ -88,10 +88,7 @@ std::vector<NamedTensor> ValuesInScope(const std::vector<NamedTensor>& names, Sc
   std::vector<NamedTensor> values;
   for (const auto& [name, tensor] : names) {
     Tensor value = scope.FindOrCreate(name)->tensor;
-    if (!value.place().on_host()) {
-      const absl::StatusOr<Tensor> on_host = CopyToHost(value, SystemAllocator());
-      value = on_host.ok() ? *on_host : Tensor();
-    }
+    if (!MoveToHost(value).ok()) value = Tensor();
     values.emplace_back(name, std::move(value));
   }
   return values;

@@ -7,11 +7,11 @@
 #include <set>
 #include <thread>
 
-#include "core/program_parse.h"
 #include "interpreter/executor.h"
 #include "interpreter/interpreter_core.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe_ops.h"
+#include "tests/testing/program_text.h"
 
 namespace interp::testing::random_state_test {
 namespace {
@@ -22,12 +22,6 @@ constexpr char kTwoDraws[] = R"(block 0
   random() -> (Out=a) {dtype=3, shape=[4]}
   random() -> (Out=b) {dtype=3, shape=[4]}
 )";
-
-Program Parse(absl::string_view text) {
-  absl::StatusOr<Program> program = ParseProgram(text);
-  EXPECT_THAT(program, IsOk());
-  return *std::move(program);
-}
 
 CoreOptions Options(uint64_t seed = 0) {
   CoreOptions options;
