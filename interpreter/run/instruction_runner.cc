@@ -450,13 +450,24 @@ absl::Status InstructionRunner::InferUpdate(Bound& bound, InferContext& context)
   return absl::OkStatus();
 }
 
+// Why a variable has no value: only blocks may leave out what they are to write.
+std::string InstructionRunner::WhyEmpty(VarId id) const {
+  for (const Instruction& writer : plan_.instructions) {
+    for (int arg = 0; arg < std::ssize(writer.outputs); ++arg) {
+      if (writer.outputs[arg] != id || !IsHiddenOutput(writer, arg)) continue;
+      return absl::StrCat("what writes it in the block of ", NameOf(writer), " has not run");
+    }
+  }
+  return "nothing has written or loaded it";
+}
+
 absl::Status InstructionRunner::CheckInputs(const Bound& bound) const {
   const Instruction& instruction = *bound.instruction;
   for (const int32_t arg : bound.read_args) {
     const Tensor& tensor = *bound.args.tensors[arg];
     const std::string& name = plan_.vars[instruction.inputs[arg]].name;
     if (!tensor.has_memory() && tensor.numel() != 0) {
-      return NotFound("input '", name, "' has no value: nothing has written or loaded it");
+      return NotFound("input '", name, "' has no value: ", WhyEmpty(instruction.inputs[arg]));
     }
     // What comes from outside may be declared as something else than it is.
     if (TakesDType(instruction, arg, tensor.dtype)) continue;

@@ -130,6 +130,7 @@ class InstructionRunner {
   static absl::Status CheckDTypes(const Bound& bound);
   static absl::Status KeepPersistables(const Bound& bound);
   absl::Status CheckInputs(const Bound& bound) const;
+  std::string WhyEmpty(VarId id) const;
   static absl::Status NoteShape(Output& output);
   static absl::Status GiveMemory(Output& output);
   static absl::Status Own(Output& output);

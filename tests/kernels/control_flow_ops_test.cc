@@ -183,6 +183,22 @@ TEST(ConditionalBlockTest, RunsOnDevices) {
   }
 }
 
+TEST(ConditionalBlockTest, AFetchOfWhatTheBranchHasNotWrittenSaysSo) {
+  const auto core =
+      MakeCore({"block 0\n"
+                "  var x float32[2]\n  var a bool[1]\n  var v float32[2]\n"
+                "  conditional_block(Cond=a, Input=x) -> (Out=v) {sub_block=block:1, "
+                "is_scalar_condition=true}\n"
+                "block 1 parent=0\n"
+                "  scale(X=x) -> (Out=v)\n",
+                {"x", "a"},
+                {"v"}});
+  ASSERT_NE(core, nullptr);
+  EXPECT_THAT(core->Run({Floats({2}, {1, 2}), Tensor::Of<bool>({1}, {false})}),
+              FailsWith(absl::StatusCode::kNotFound,
+                        "what writes it in the block of op #2 conditional_block has not run"));
+}
+
 // What only the branch of the run before has written is missed, although shapes are known.
 TEST(ConditionalBlockTest, AValueOfTheRunBeforeIsGone) {
   const Case test = {
