@@ -30,8 +30,8 @@ struct RowIndex {
 
 struct Variable;
 
-// What an activation leaves for its gradient: values, in the order of Plan::saved, then, for each
-// entry of the gradient's block, the type of what it is the gradient of, where that is known.
+// What an activation leaves for its gradient: values, in the order of Plan::saved, then the types,
+// where known, of what entries of the gradient's block are gradients of: at its end, at its start.
 struct StepRecord {
   std::vector<Variable> values;
 };

@@ -290,8 +290,10 @@ absl::Status Frame::FinishActivation() {
 }
 
 absl::Status Frame::RunAndSave(StepRecord& record) {
+  const size_t types = plan_.saved.size();
   record.values.clear();
-  record.values.resize(plan_.saved.size());
+  record.values.resize(types + 2 * typed_.size());
+  CopyTypes(record, types + typed_.size());
   for (size_t i = 0; i < plan_.saved.size(); ++i) {
     const SavedVar& saved = plan_.saved[i];
     // Whoever writes the variable takes other memory while the record holds this.
@@ -307,11 +309,14 @@ absl::Status Frame::RunAndSave(StepRecord& record) {
     const SavedVar& saved = plan_.saved[i];
     if (!saved.at_start) Save(*variables_[saved.var], record.values[i]);
   }
-  for (const Variable* variable : typed_) {
-    Variable& type = record.values.emplace_back();
-    if (variable != nullptr) CopyType(*variable, type);
-  }
+  CopyTypes(record, types);
   return absl::OkStatus();
+}
+
+void Frame::CopyTypes(StepRecord& record, size_t first) const {
+  for (size_t i = 0; i < typed_.size(); ++i) {
+    if (typed_[i] != nullptr) CopyType(*typed_[i], record.values[first + i]);
+  }
 }
 
 void Frame::DropSaved() {
@@ -338,7 +343,7 @@ void Frame::Save(Variable& variable, Variable& value) const {
 }
 
 absl::Status Frame::RunOn(StepRecord& record) {
-  const size_t expected = plan_.inherited.size() + plan_.entries.size();
+  const size_t expected = plan_.inherited.size() + 2 * plan_.entries.size();
   if (record.values.size() != expected) {
     return InvalidArgument("block ", plan_.block, " takes ", expected,
                            " values of its forward block, there are ", record.values.size());

@@ -120,6 +120,8 @@ class Frame final : public BlockRunner {
   void Save(Variable& variable, Variable& value) const;
   void DropSaved();
   void Inherit(StepRecord& record);
+  // The types of what entries of the gradient's block are gradients of, into values from `first`.
+  void CopyTypes(StepRecord& record, size_t first) const;
   absl::Status Synchronize();
   absl::Status FinishActivation();
   bool NoteStart();

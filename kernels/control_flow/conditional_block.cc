@@ -6,6 +6,7 @@
 
 #include "core/op_def.h"
 #include "kernels/control_flow/block_op.h"
+#include "kernels/control_flow/gradient_values.h"
 
 namespace interp {
 namespace {
@@ -42,7 +43,11 @@ absl::StatusOr<bool> IsTaken(KernelContext& ctx) {
 absl::Status ConditionalBlock(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const bool taken, IsTaken(ctx));
   const bool saves = ctx.block().saves() && ctx.has_output(kScope);
-  if (saves) ctx.output_variable(kScope).steps.clear();
+  if (saves) {
+    ctx.output_variable(kScope).steps.clear();
+    const int inputs = ctx.has_input(kInput) ? kInput : kParams;
+    control_flow::NoteTypes(ctx.input_variables(inputs), ctx.output_variable(kScope));
+  }
   if (!taken) return absl::OkStatus();
   if (!saves) return ctx.block().Run();
   return ctx.block().RunAndSave(ctx.output_variable(kScope).steps.emplace_back());

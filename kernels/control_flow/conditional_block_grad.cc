@@ -1,6 +1,7 @@
 // conditional_block_grad: runs the gradient of the block on what it left. Where the block did not
-// run, or its gradient makes none of an input, the gradient of that input is 0.
-// (Paddle: ConditionalBlockGradOp in fluid/operators/controlflow/conditional_block_op.cc.)
+// run, or its gradient makes none of an input, the gradient of that input is 0, of the shape that
+// it had before the op. (Paddle: ConditionalBlockGradOp in
+// fluid/operators/controlflow/conditional_block_op.cc.)
 #include "absl/container/flat_hash_set.h"
 #include "core/op_def.h"
 #include "core/sub_blocks.h"
@@ -11,7 +12,6 @@ namespace interp {
 namespace {
 
 using control_flow::ArgumentOrNull;
-using control_flow::FillZerosLike;
 using control_flow::HasValue;
 using control_flow::ShareValue;
 
@@ -130,7 +130,8 @@ absl::Status ConditionalBlockGrad(KernelContext& ctx) {
     if (taken && made != nullptr && IsMade(*made, arguments.written[i])) {
       ShareValue(*made, *gradients[i]);
     } else if (input != nullptr) {
-      INTERP_RETURN_IF_ERROR(FillZerosLike(ctx, *input, *gradients[i]));
+      const Variable& scopes = ctx.input_variable(kScope);
+      INTERP_RETURN_IF_ERROR(control_flow::FillZerosAsNoted(ctx, scopes, i, *input, *gradients[i]));
     }
   }
   return absl::OkStatus();

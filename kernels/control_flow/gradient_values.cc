@@ -118,6 +118,27 @@ absl::Status FillZerosLike(const KernelContext& ctx, const Variable& like, Varia
   return absl::OkStatus();
 }
 
+void NoteTypes(absl::Span<Variable* const> tensors, Variable& scopes) {
+  scopes.array.assign(tensors.size(), Tensor());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i] == nullptr || !tensors[i]->array.empty()) continue;
+    const Tensor& tensor = tensors[i]->tensor;
+    scopes.array[i].shape = tensor.shape;
+    scopes.array[i].dtype = tensor.dtype;
+    scopes.array[i].lod = tensor.lod;
+  }
+}
+
+absl::Status FillZerosAsNoted(const KernelContext& ctx, const Variable& scopes, size_t i,
+                              const Variable& like, Variable& out) {
+  if (i >= scopes.array.size() || scopes.array[i].dtype == DType::kUndefined) {
+    return FillZerosLike(ctx, like, out);
+  }
+  Variable noted;
+  noted.tensor = scopes.array[i];
+  return FillZerosLike(ctx, noted, out);
+}
+
 absl::Status GradientSum::Add(const KernelContext& ctx, const Variable& value) {
   if (!has_value()) {
     ShareValue(value, sum_);

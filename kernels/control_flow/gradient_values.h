@@ -25,6 +25,14 @@ void ShareValue(const Variable& from, Variable& to);
 // `like` has. Nothing happens where `like` has no dtype.
 absl::Status FillZerosLike(const KernelContext& ctx, const Variable& like, Variable& out);
 
+// Notes in `scopes`, of STEP_SCOPES, the types that tensors have when an op starts to run its
+// block.
+void NoteTypes(absl::Span<Variable* const> tensors, Variable& scopes);
+
+// FillZerosLike as argument `i` of those was. Where that is not known, as `like` is.
+absl::Status FillZerosAsNoted(const KernelContext& ctx, const Variable& scopes, size_t i,
+                              const Variable& like, Variable& out);
+
 // A sum over activations, of which the first one added is shared.
 class GradientSum {
  public:

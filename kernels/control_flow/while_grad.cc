@@ -4,8 +4,8 @@
 // original_output_grad lists. One whose name is the gradient of an X is carried: what a trip makes
 // of it is what the trip before starts from, and in the end X@GRAD, where that is wanted. One that
 // the block leaves as it is goes to each trip, from the last one back to the first whose result has
-// another shape. That of another
-// result goes to the last trip, which made it. The others are the same for every trip. Gradients of
+// another shape; X@GRAD is zeros where X had another one before the loop. That of another result
+// goes to the last trip, which made it. The others are the same for every trip. Gradients of
 // all other X are summed over the trips. (Paddle: WhileGradOp in
 // fluid/operators/controlflow/while_op.cc.)
 #include <algorithm>
@@ -117,23 +117,27 @@ class Trips {
     }
     const absl::Span<Variable* const> wanted = ctx.output_variables(kXGrad);
     for (size_t i = 0; i < wanted.size(); ++i) {
-      if (wanted[i] != nullptr)
-        wanted_.push_back({.x = ArgumentOrNull(ctx.input_variables(kX), i), .outside = wanted[i]});
+      if (wanted[i] == nullptr) continue;
+      wanted_.push_back({.x = ArgumentOrNull(ctx.input_variables(kX), i), .outside = wanted[i]});
     }
     for (size_t e = 0; e < given_.size(); ++e) {
       for (size_t r = 0; r < block_.num_results(); ++r) {
         if (&block_.entry(e) != &block_.result(r)) continue;
         given_[e].carried = true;
-        if (r < wanted_.size()) wanted_[r].carried = true;
+        if (r < wanted_.size()) wanted_[r].entry = static_cast<int>(e);
       }
     }
   }
 
   absl::Status Run(std::vector<StepRecord>& steps) {
-    for (size_t e = 0; e < given_.size(); ++e) INTERP_RETURN_IF_ERROR(Give(e));
+    const bool ran = !steps.empty();
+    for (size_t e = 0; e < given_.size(); ++e) {
+      if (ran) given_[e].before = std::move(TypeBefore(steps.front(), e));
+      INTERP_RETURN_IF_ERROR(Give(e, ran ? TypeAfter(steps.back(), e) : none_));
+    }
     for (bool last = true; !steps.empty(); last = false) {
       for (size_t e = 0; !last && e < given_.size(); ++e) {
-        INTERP_RETURN_IF_ERROR(GiveAgain(e, TypeIn(steps.back(), e)));
+        INTERP_RETURN_IF_ERROR(GiveAgain(e, TypeAfter(steps.back(), e)));
       }
       INTERP_RETURN_IF_ERROR(block_.RunOn(steps.back()));
       steps.pop_back();
@@ -148,13 +152,14 @@ class Trips {
     const Variable* outside = nullptr;
     const Variable* like = nullptr;  // what it is the gradient of; null: not known
     bool carried = false;
-    bool written = true;  // by ops of the block
-    Variable value = {};  // as the next trip starts with it
+    bool written = true;   // by ops of the block
+    Variable value = {};   // as the next trip starts with it
+    Variable before = {};  // the type of what it is the gradient of, when the loop started
   };
   struct Wanted {
     const Variable* x = nullptr;
     Variable* outside = nullptr;
-    bool carried = false;
+    int entry = -1;  // that carries it
     GradientSum sum = {};
   };
 
@@ -165,19 +170,25 @@ class Trips {
   }
 
   // Zeros stand for what no op has made (behind a branch that was not taken).
-  absl::Status Give(size_t e) {
+  absl::Status Give(size_t e, const Variable& type) {
     Given& given = given_[e];
     ShareValue(*given.outside, given.value);
-    if (!HasValue(given.value) && given.like != nullptr) {
-      INTERP_RETURN_IF_ERROR(FillZerosLike(ctx_, *given.like, given.value));
+    if (!HasValue(given.value)) {
+      const bool known = given.like == nullptr || type.tensor.dtype != DType::kUndefined;
+      INTERP_RETURN_IF_ERROR(FillZerosLike(ctx_, known ? type : *given.like, given.value));
     }
     ShareValue(given.value, block_.entry(e));
     return absl::OkStatus();
   }
 
-  // The types of what entries are gradients of lie behind the values that the trip left.
-  const Variable& TypeIn(const StepRecord& step, size_t entry) const {
-    return step.values[step.values.size() - block_.num_entries() + entry];
+  // The types of what entries are gradients of lie behind the values that the trip left: those
+  // after it, then those before it.
+  Variable& TypeAfter(StepRecord& step, size_t entry) {
+    const size_t types = 2 * block_.num_entries();
+    return step.values.size() < types ? none_ : step.values[step.values.size() - types + entry];
+  }
+  Variable& TypeBefore(StepRecord& step, size_t entry) {
+    return TypeAfter(step, block_.num_entries() + entry);
   }
 
   // True also where nothing tells the shape of what the trip made.
@@ -192,7 +203,7 @@ class Trips {
     if (given.carried && (given.written || IsOfShape(block_.entry(e), type))) {
       return absl::OkStatus();
     }
-    if (given.like != nullptr) {
+    if (given.like != nullptr || type.tensor.dtype != DType::kUndefined) {
       given.value.DropValue();
       INTERP_RETURN_IF_ERROR(FillZerosLike(ctx_, type, given.value));
     }
@@ -201,7 +212,7 @@ class Trips {
   }
 
   absl::Status Take(size_t r) {
-    if (wanted_[r].carried) return absl::OkStatus();
+    if (wanted_[r].entry >= 0) return absl::OkStatus();
     Variable& made = block_.result(r);
     if (HasValue(made)) INTERP_RETURN_IF_ERROR(wanted_[r].sum.Add(ctx_, made));
     // A trip that makes none must not find that of another.
@@ -211,8 +222,12 @@ class Trips {
 
   absl::Status Finish(size_t r) {
     Wanted& wanted = wanted_[r];
-    const Variable& made = wanted.carried ? block_.result(r) : wanted.sum.value();
+    const Variable& made = wanted.entry >= 0 ? block_.result(r) : wanted.sum.value();
     if (HasValue(made)) {
+      const Given* const given = wanted.entry < 0 ? nullptr : &given_[wanted.entry];
+      if (given != nullptr && !given->written && !IsOfShape(made, given->before)) {
+        return FillZerosLike(ctx_, given->before, *wanted.outside);
+      }
       ShareValue(made, *wanted.outside);
     } else if (wanted.x != nullptr) {
       return FillZerosLike(ctx_, *wanted.x, *wanted.outside);
@@ -222,6 +237,7 @@ class Trips {
 
   KernelContext& ctx_;
   BlockRunner& block_;
+  Variable none_ = {};          // the type of what is not known
   std::vector<Given> given_;    // by entry
   std::vector<Wanted> wanted_;  // by result, the first of them
 };

@@ -274,6 +274,37 @@ TEST(WhileGradTest, AGradientThatTheBlockLeavesGoesToTripsOfItsShape) {
   EXPECT_THAT(Values<float>((*fixed)[1]), ElementsAre(18));
 }
 
+// Nothing passes the loop: y had another shape before it.
+TEST(WhileGradTest, AGradientThatTheBlockLeavesIsZerosBeforeTheLoop) {
+  Case test = MadeAnew("ShapeTensor=next");
+  const auto replace = [&test](const std::string& from, const std::string& to) {
+    test.text.replace(test.text.find(from), from.size(), to);
+  };
+  replace("Out=y) {shape=[1]", "Out=y) {shape=[2]");
+  replace("w@GRAD, @EMPTY@])", "w@GRAD, y_before@GRAD])");
+  replace("  var og ", "  var y_before@GRAD float32[-1]\n  var og ");
+  test.fetches = {"w@GRAD", "y_before@GRAD"};
+  const auto three = RunTwice(test, {Int(3), Floats({1}, {5}), Floats({3}, {1, 2, 3})});
+  ASSERT_THAT(three, IsOk());
+  EXPECT_THAT(Values<float>((*three)[0]), ElementsAre(6));
+  EXPECT_THAT(Values<float>((*three)[1]), ElementsAre(0, 0));
+  const auto none = RunTwice(test, {Int(0), Floats({1}, {5}), Floats({2}, {1, 2})});
+  ASSERT_THAT(none, IsOk());
+  EXPECT_THAT(Values<float>((*none)[1]), ElementsAre(1, 2));
+}
+
+// The loop does not say that it writes y.
+TEST(WhileGradTest, ZerosOfWhatIsNoOutAreOfTheShapeOfTheirTrip) {
+  Case test = MadeAnew("ShapeTensor=next");
+  const std::string listed = "Out=[i, y, go]";
+  for (size_t at = 0; (at = test.text.find(listed)) != std::string::npos;) {
+    test.text.replace(at, listed.size(), "Out=[i, go]");
+  }
+  const auto growing = RunTwice(test, {Int(3), Floats({1}, {5}), Floats({3}, {1, 2, 3})});
+  ASSERT_THAT(growing, IsOk());
+  EXPECT_THAT(Values<float>((*growing)[1]), ElementsAre(6));
+}
+
 // Paddle wants gradients of integers that a cast in a loop reads.
 TEST(WhileGradTest, SumsOfIntegersAreMadeToo) {
   Case test = Loop("h@GRAD");
