@@ -70,14 +70,12 @@ class BlockBackward {
     return absl::OkStatus();
   }
 
-  // What the block overwrites without having read it passes nothing on to what it was before. In a
-  // loop that is a value of the iteration before, elsewhere the gradient of a later version may
-  // have the name.
-  void EndActivation(const std::vector<VarId>& read, bool in_loop) {
+  // What the block overwrites passes nothing on to what it was before, where no op has read that on
+  // the way to the loss.
+  void EndActivation(const std::vector<VarId>& read) {
     for (const VarId var : read) {
       if (!sums_.IsIncoming(var) || sums_.Has(var)) continue;
-      if (!in_loop && !sums_.IsWritten(var)) continue;
-      if (context_.IsTensor(block_, var)) sums_.SetZeros(var);
+      if (context_.IsTensor(block_, var)) sums_.SetZeros(var, versions_.VersionAt(var, 0));
     }
   }
 
@@ -207,7 +205,13 @@ class BlockBackward {
       const VarId gradient = context_.program.Find(GradientName(context_.program.NameOf(var)));
       backward.sums().MarkRows(gradient, sums_.rows().contains(gradient));
     };
-    for (const VarId var : outputs) bring_in(var);
+    // What a branch does not say that it writes gets a gradient only where something reads it
+    // behind the branch.
+    const std::vector<VarId> listed = ArgumentsOf(op.outputs);
+    for (const VarId var : outputs) {
+      const bool is_listed = std::find(listed.begin(), listed.end(), var) != listed.end();
+      if (common.saves_captures || is_listed || sums_.Has(var)) bring_in(var);
+    }
     for (const std::string& name : common.results) {
       if (const VarId var = context_.program.Find(name); var >= 0) bring_in(var);
     }
@@ -221,7 +225,7 @@ class BlockBackward {
       context_.program.blocks.resize(added);
       return -1;
     }
-    backward.EndActivation(ArgumentsOf(op.inputs), common.saves_captures);
+    backward.EndActivation(ArgumentsOf(op.inputs));
     backward.Finish();
     outcomes_.rows[added] = backward.sums().rows();
     return added;
@@ -254,7 +258,7 @@ class BlockBackward {
       if (sums_.Has(var)) {
         sums_.AddUp(var);
       } else if (context_.IsTensor(block_, var)) {
-        sums_.SetZeros(var);
+        sums_.SetZeros(var, versions_.VersionAt(var, index + 1));
       }
     }
     Forget(outputs, /*replaced=*/gradient_block < 0 ? ArgumentsOf(op.inputs) : outputs);

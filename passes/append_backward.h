@@ -45,7 +45,10 @@ struct BackwardProgram {
 //     one name.
 //   - The gradient of a source that is written again is the sum of those of its versions, made at
 //     the end of the block. An update in place, of an op or a loop, hands on that of its result
-//     instead. A loop that overwrites the source with something else drops it.
+//     instead. A loop, or a branch without a scalar condition, that overwrites the source with
+//     something else drops it, and what such blocks read of the new value is in no sum.
+//   - Versions of a variable may differ in shape: what a gradient takes the shape from is copied
+//     before the op that writes it again.
 //   - A program may have gradients that the loss is made of (earlier_gradients.h).
 //   - `is_sparse` of an op makes the gradients that it gives selected rows.
 //

@@ -46,14 +46,12 @@ bool IsListedOnly(const Op& gradient, absl::string_view slot) {
   return !attrs.Bool("use_global_stats", false) && !attrs.Bool("is_test", false);
 }
 
-// Whether the slot is an input of the op that the op writes itself.
-bool IsOverwritten(const Op& op, const std::string& slot) {
-  const Slot* input = op.FindInput(slot);
-  if (input == nullptr || op.FindOutput(slot) != nullptr) return false;
-  const std::vector<VarId> outputs = ArgumentsOf(op.outputs);
-  return std::any_of(input->args.begin(), input->args.end(), [&](VarId id) {
-    return std::find(outputs.begin(), outputs.end(), id) != outputs.end();
-  });
+// The op before which a gradient of op `index` is to find what it reads as `slot`.
+size_t PositionOf(const Op& forward, const std::string& slot, VarId id, size_t index) {
+  if (forward.FindOutput(slot) != nullptr) return index + 1;
+  if (forward.FindInput(slot) != nullptr) return index;
+  const std::vector<VarId> outputs = ArgumentsOf(forward.outputs);
+  return std::find(outputs.begin(), outputs.end(), id) != outputs.end() ? index + 1 : index;
 }
 
 }  // namespace
@@ -141,20 +139,33 @@ bool ForwardVersions::PassesCounting(const Op& op) const { return IsCounting(op)
 absl::Status ForwardVersions::ReadVersions(Op& gradient, const Op& forward, size_t index) {
   const OpDef* def = context_.ops.Find(gradient.type);
   for (Slot& slot : gradient.inputs) {
-    const int position = def == nullptr ? -1 : def->InputIndex(slot.name);
-    if (position >= 0 && (def->inputs[position].flags & kNoNeedBuffer) != 0) continue;
+    const int number = def == nullptr ? -1 : def->InputIndex(slot.name);
+    const bool shape_alone = number >= 0 && (def->inputs[number].flags & kNoNeedBuffer) != 0;
+    // What runs a block names what the block sees.
+    if (shape_alone && def->sub_block != nullptr) continue;
     if (IsListedOnly(gradient, slot.name)) continue;
     for (VarId& id : slot.args) {
-      const bool outside = context_.declarations.FindLocal(block_, id) == nullptr;
-      const absl::Status same = block_ != 0 && outside ? CheckOutside(forward, slot.name, id, index)
-                                                       : CheckLater(forward, slot.name, id, index);
+      const size_t position = PositionOf(forward, slot.name, id, index);
+      if (shape_alone) {
+        id = VersionAt(id, position);
+        continue;
+      }
+      const absl::Status same = Check(id, position);
       if (same.ok()) continue;
-      const Var* const var = context_.declarations.Find(block_, id);
-      if (var == nullptr || var->kind != VarKind::kLodTensor) return same;
-      id = CopyAt(id, forward.FindOutput(slot.name) != nullptr ? index + 1 : index);
+      if (!IsTensor(id)) return same;
+      id = CopyAt(id, position);
     }
   }
   return absl::OkStatus();
+}
+
+VarId ForwardVersions::VersionAt(VarId id, size_t position) {
+  return !IsTensor(id) || Check(id, position).ok() ? id : CopyAt(id, position);
+}
+
+bool ForwardVersions::IsTensor(VarId id) const {
+  const Var* const var = context_.declarations.Find(block_, id);
+  return var != nullptr && var->kind == VarKind::kLodTensor;
 }
 
 // A copy of what the variable is before op `position`.
@@ -173,14 +184,15 @@ VarId ForwardVersions::CopyAt(VarId id, size_t position) {
   return copy->second;
 }
 
-// No op writes the variable after op `index` has used it.
-absl::Status ForwardVersions::CheckLater(const Op& forward, const std::string& slot, VarId id,
-                                         size_t index) const {
-  const auto writers = writers_.find(id);
-  if (writers == writers_.end() || writers->second.empty()) return absl::OkStatus();
-  const size_t last = writers->second.back();
-  const bool own = last == index && IsOverwritten(forward, slot);
-  return last > index || own ? WritesAgain(id, last) : absl::OkStatus();
+// Whether gradients find the variable as it was before op `position`.
+absl::Status ForwardVersions::Check(VarId id, size_t position) const {
+  return block_ != 0 && !Declares(id) ? CheckOutside(id, position) : CheckLater(id, position);
+}
+
+absl::Status ForwardVersions::CheckLater(VarId id, size_t position) const {
+  const std::vector<size_t>& writers = WritersOf(id);
+  if (writers.empty() || writers.back() < position) return absl::OkStatus();
+  return WritesAgain(id, writers.back());
 }
 
 absl::Status ForwardVersions::WritesAgain(VarId id, size_t writer) const {
@@ -192,23 +204,20 @@ absl::Status ForwardVersions::WritesAgain(VarId id, size_t writer) const {
 // The same for a variable of a block around this one. A loop keeps what it was when a
 // trip started, unless an op of the trip has it as input and output. Then it is what the last
 // trip has left, and outside of loops what it is at the end; counters are brought back.
-absl::Status ForwardVersions::CheckOutside(const Op& forward, const std::string& slot, VarId id,
-                                           size_t index) {
+absl::Status ForwardVersions::CheckOutside(VarId id, size_t position) const {
   const Var* const declared = context_.declarations.Find(block_, id);
   const bool kept = declared != nullptr && (declared->kind == VarKind::kLodTensor ||
                                             declared->kind == VarKind::kStepScopes);
   if (!kept) return absl::OkStatus();
   const ForwardVersions* const keeper = declared->persistable ? nullptr : KeeperOf(id);
-  size_t position = index;
   for (const ForwardVersions* at = this; at != nullptr;
        position = at->position_, at = at->parent_) {
     const bool around = !at->Declares(id);
     for (const size_t writer : at->WritersOf(id)) {
       const Op& op = context_.program.blocks[at->block_].ops[writer];
       if (IsIdentity(op)) continue;
-      const bool own = at == this && writer == index;
-      const bool early = writer < position || (own && forward.FindOutput(slot) != nullptr);
-      const bool late = writer > position || (own && IsOverwritten(forward, slot));
+      const bool early = writer < position;
+      const bool late = at == this ? writer >= position : writer > position;
       const bool other_trip = at->in_loop_ && around && !IsCounting(op);
       if (keeper != nullptr ? early : late || other_trip) return at->WritesAgain(id, writer);
     }

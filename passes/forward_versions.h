@@ -33,9 +33,13 @@ class ForwardVersions {
                   InsertedOps& noted);
 
   // Lets a gradient of op `index`, `forward`, read what it reads of the forward part as it was at
-  // the op: what is written again is copied there. Errors: InvalidArgument names the op that writes
+  // the op: what is written again is copied there, also where the gradient reads no more than its
+  // shape. Errors: InvalidArgument names the op that writes
   // again what is no tensor.
   absl::Status ReadVersions(Op& gradient, const Op& forward, size_t index);
+
+  // What has the shape that the variable has before op `position`: the variable or a copy.
+  VarId VersionAt(VarId id, size_t position);
 
   // From here on the variables are what they were before op `index` wrote them.
   void Undo(const std::vector<VarId>& vars, size_t index);
@@ -54,8 +58,10 @@ class ForwardVersions {
  private:
   void NoteWrites(size_t index);
   bool IsOnPath(VarId id) const;
-  absl::Status CheckLater(const Op& forward, const std::string& slot, VarId id, size_t index) const;
-  absl::Status CheckOutside(const Op& forward, const std::string& slot, VarId id, size_t index);
+  bool IsTensor(VarId id) const;
+  absl::Status Check(VarId id, size_t position) const;
+  absl::Status CheckLater(VarId id, size_t position) const;
+  absl::Status CheckOutside(VarId id, size_t position) const;
   absl::Status WritesAgain(VarId id, size_t writer) const;
   VarId CopyAt(VarId id, size_t position);
   const ForwardVersions* KeeperOf(VarId id) const;

@@ -27,8 +27,6 @@ void GradientSums::MarkRows(VarId gradient, bool is_rows) {
   }
 }
 
-bool GradientSums::IsWritten(VarId var) const { return LastWriter(context_.GradientOf(var)) >= 0; }
-
 // The last op that writes to the name; -1 for none.
 int GradientSums::LastWriter(VarId gradient) const {
   const auto writes = [gradient](const Op& op) {

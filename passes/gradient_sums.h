@@ -41,14 +41,12 @@ class GradientSums {
   const absl::flat_hash_set<VarId>& rows() const { return rows_; }
   void MarkRows(VarId gradient, bool is_rows);
 
-  // Whether an op has written to the plain name of the gradient, be it that of another version.
-  bool IsWritten(VarId var) const;
-
   // Puts an op behind the others; returns its first output.
   Part Push(Op op);
   // The whole gradient of `var` is what the op gives.
   void Set(Op op, VarId var) { gradients_[var] = {Push(std::move(op))}; }
-  void SetZeros(VarId var) { Set(MakeZerosOp(var, context_.GradientOf(var)), var); }
+  // It is zeros of the shape of `like`.
+  void SetZeros(VarId var, VarId like) { Set(MakeZerosOp(like, context_.GradientOf(var)), var); }
   // A part is added to the gradient of `var`, under the name that it has.
   void Share(VarId var, Part part) { gradients_[var].push_back(part); }
   // Puts a gradient op behind the others and notes which gradients it gives, of those `wanted`:
@@ -69,7 +67,7 @@ class GradientSums {
   // Gives a part of the gradient of `var` a name of its own.
   void Rename(const Part& part, VarId var);
   bool MayBeRows(const Op& op, int slot) const;
-  // An op that fills `out` with zeros.
+  // An op that fills `out` with zeros of the shape of `like`.
   static Op MakeZerosOp(VarId like, VarId out);
 
   // Adds the sums that are still due, declares all gradients and moves the ops into the gradient

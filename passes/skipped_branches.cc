@@ -58,7 +58,8 @@ GradientSums::Part SkippedBranches::Select(const Op& op, size_t index, VarId var
   const std::string name = context_.program.NameOf(gradient);
   const VarId zeros = context_.program.Intern(absl::StrCat(name, "@ZERO"));
   const VarId taken = NoteTaken(condition, index);
-  Op zero = GradientSums::MakeZerosOp(gradient, zeros);
+  // Before the branch the variable may have another shape.
+  Op zero = GradientSums::MakeZerosOp(if_taken ? gradient : versions_.VersionAt(var, index), zeros);
   const ArgIds choices = if_taken ? ArgIds{zeros, gradient} : ArgIds{gradient, zeros};
   Op select = MakeOp("select_input", {{"X", choices}, {"Mask", {taken}}}, {{"Out", {gradient}}});
   SetRole(select, kBackwardRole);

@@ -107,6 +107,22 @@ TEST(OverwrittenParameterTest, ABranchAddsItsValueWhereItIsTaken) {
   ExpectGradients(branch(0), 27, 0);
 }
 
+// loss = w0^2 w2, where each of two trips makes w 2 v: the gradient is that of the value at the
+// start. (Paddle 2.6.2 fails.)
+TEST(OverwrittenParameterTest, ALoopDropsTheGradientOfWhatItMakesAnew) {
+  ExpectGradients(
+      absl::StrCat(Limit(2),
+                   "  elementwise_mul(X=w, Y=w) -> (Out=a)\n"
+                   "  while(Condition=go, X=[w, v, zero, limit]) -> (Out=[w, zero, go], "
+                   "StepScopes=steps) {sub_block=block:1}\n"
+                   "  elementwise_mul(X=a, Y=w) -> (Out=loss)\n"
+                   "block 1 parent=0\n"
+                   "  scale(X=v) -> (Out=w) {scale=2.0}\n"
+                   "  increment(X=zero) -> (Out=zero) {step=1.0}\n"
+                   "  less_than(X=zero, Y=limit) -> (Out=go)\n"),
+      2 * 3 * 4, 9 * 2);
+}
+
 // loss = w0 w2, where each of two trips makes w v^2 of w: gradients of v read the w of each trip.
 TEST(OverwrittenParameterTest, ALoopKeepsTheValueOfEachTrip) {
   ExpectGradients(
