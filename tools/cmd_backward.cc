@@ -12,6 +12,7 @@
 #include "tools/commands.h"
 #include "tools/model.h"
 #include "tools/outputs.h"
+#include "tools/ranks.h"
 #include "tools/repeated_flag.h"
 
 namespace interp {
@@ -88,6 +89,8 @@ absl::Status WriteAll(const BackwardFlags& flags, const TrainingPrograms& made) 
 }
 
 ExitCode Backward(const BackwardFlags& flags) {
+  const absl::Status alone = CheckStartedAlone("backward");
+  if (!alone.ok()) return Fail(ExitCode::kUsage, alone);
   const auto [model, params] = InputsOf({.model = flags.model, .params = "", .compiled_from = ""});
   const absl::Status distinct =
       CheckDistinct({{"--out", flags.out}, {"--startup", flags.startup}},

@@ -21,6 +21,7 @@
 #include "tools/number_flag.h"
 #include "tools/outputs.h"
 #include "tools/plan_inputs.h"
+#include "tools/ranks.h"
 #include "tools/repeated_flag.h"
 #include "tools/sizes.h"
 
@@ -220,6 +221,8 @@ absl::StatusOr<CompiledProgram> CompileAndPack(const CompileFlags& flags, const 
 }
 
 ExitCode CompileToFile(const CompileFlags& flags, const CLI::App& command) {
+  const absl::Status alone = CheckStartedAlone("compile");
+  if (!alone.ok()) return Fail(ExitCode::kUsage, alone);
   const absl::StatusOr<PlanOptions> plan = CheckCompileFlags(flags, command);
   if (!plan.ok()) return Fail(ExitCode::kUsage, plan.status());
   if (const absl::Status writable = CheckWritable(flags.out); !writable.ok()) {

@@ -24,6 +24,7 @@
 #include "tools/outputs.h"
 #include "tools/pack_pictures.h"
 #include "tools/progress.h"
+#include "tools/ranks.h"
 #include "tools/sizes.h"
 #include "tools/table.h"
 
@@ -192,6 +193,8 @@ ExitCode CodeOf(const absl::Status& status) {
 }
 
 ExitCode Pack(PackFlags& flags, const CLI::App& command) {
+  const absl::Status alone = CheckStartedAlone("pack");
+  if (!alone.ok()) return Fail(ExitCode::kUsage, alone);
   const absl::Status checked = CheckFlags(flags, command);
   if (!checked.ok()) return Fail(ExitCode::kUsage, checked);
   const std::vector<std::string> encodings = {"keep", "jpg", "png"};

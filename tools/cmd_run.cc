@@ -398,7 +398,7 @@ ExitCode Run(const RunCommandFlags& flags, const CLI::App& command, Ranks& ranks
 // The same for one of several processes. Drawn pictures are rank 0's.
 ExitCode RunRank(RunCommandFlags& flags, const CLI::App& command) {
   absl::StatusOr<Ranks> ranks = Ranks::Join(flags.ranks);
-  if (!ranks.ok()) return Fail(ExitCode::kUsage, ranks.status());
+  if (!ranks.ok()) return Ranks::FailToJoin(ranks.status());
   if (!ranks->status().ok()) return ranks->End(Fail(ExitCode::kUsage, ranks->status()));
   const absl::Status own = ranks->CheckOwn("--random-state", flags.random_state);
   if (!own.ok()) return ranks->End(Fail(ExitCode::kUsage, own));

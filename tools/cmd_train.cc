@@ -25,8 +25,8 @@ ExitCode ShowInterrupted(const TrainFlags& flags, const TrainReport& report, int
   return Fail(ExitCode::kInterrupted,
               absl::CancelledError(absl::StrCat(
                   flags.main, ": interrupted after step ", step,
-                  KeepsCheckpoints(flags) ? "; --resume goes on from there"
-                                          : "; nothing was saved, as there is no --checkpoint")));
+                  flags.checkpoint.empty() ? "; nothing was saved, as there is no --checkpoint"
+                                           : "; --resume goes on from there")));
 }
 
 // What there is to tell of micro-batches, and the page of --pipeline-page.
@@ -140,7 +140,7 @@ ExitCode Train(TrainFlags& flags, const CLI::App& command, Ranks& ranks) {
 // One of several processes, or all there is.
 ExitCode TrainRank(TrainFlags& flags, const CLI::App& command) {
   absl::StatusOr<Ranks> ranks = Ranks::Join(flags.ranks);
-  if (!ranks.ok()) return Fail(ExitCode::kUsage, ranks.status());
+  if (!ranks.ok()) return Ranks::FailToJoin(ranks.status());
   if (!ranks->status().ok()) return ranks->End(Fail(ExitCode::kUsage, ranks->status()));
   ranks->ForReading({&flags.main, &flags.startup, &flags.params, &flags.eval.model});
   ranks->ForReading(flags.data);

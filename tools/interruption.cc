@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <utility>
 
 namespace interp {
@@ -29,6 +30,7 @@ Interruption::Interruption(std::function<void()> stop) : stop_(std::move(stop)) 
   if (pipe2(pipe_, O_CLOEXEC) != 0) return;
   handler_pipe.store(pipe_[1]);
   waiter_ = std::thread([this] { Wait(); });
+  ignores_pipes_ = std::signal(SIGPIPE, SIG_IGN) == SIG_DFL;
   struct sigaction action = {};
   action.sa_handler = OnSignal;
   action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
@@ -43,6 +45,7 @@ Interruption::Interruption(std::function<void()> stop) : stop_(std::move(stop)) 
 Interruption::~Interruption() {
   if (pipe_[0] < 0) return;
   for (const int signal : watched_) ::signal(signal, SIG_DFL);
+  if (ignores_pipes_) std::signal(SIGPIPE, SIG_DFL);
   [[maybe_unused]] const ssize_t put = write(pipe_[1], &kEnd, 1);
   waiter_.join();
   handler_pipe.store(-1);

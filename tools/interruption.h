@@ -10,7 +10,8 @@ namespace interp {
 
 // As long as the object lives, the first SIGINT and the first SIGTERM call `stop` on a thread of
 // its own, once; the second one of a kind ends the process as if there were no object. A signal
-// that the process ignores stays ignored. One object at a time.
+// that the process ignores stays ignored. SIGPIPE does not end the process: who writes to a pipe
+// that nobody reads gets the error. One object at a time.
 class Interruption {
  public:
   explicit Interruption(std::function<void()> stop);
@@ -28,6 +29,7 @@ class Interruption {
   std::atomic<bool> happened_{false};
   int pipe_[2] = {-1, -1};    // -1: nothing is watched
   std::vector<int> watched_;  // signals
+  bool ignores_pipes_ = false;
   std::thread waiter_;
 };
 

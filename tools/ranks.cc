@@ -134,6 +134,18 @@ void AddRankFlags(CLI::App& command, RankFlags& flags) {
       .group(kGroup);
 }
 
+absl::Status CheckStartedAlone(absl::string_view command) {
+  const int size = LaunchedSize();
+  if (size == 1) return absl::OkStatus();
+  return InvalidArgument("a launcher has started ", size, " processes, and `interp ", command,
+                         "` is for one: they would write the same files; expected it without the "
+                         "launcher");
+}
+
+ExitCode Ranks::FailToJoin(const absl::Status& status) {
+  return Fail(absl::IsDeadlineExceeded(status) ? ExitCode::kRunFailed : ExitCode::kUsage, status);
+}
+
 absl::StatusOr<Ranks> Ranks::Join(const RankFlags& flags) {
   Ranks ranks;
   INTERP_ASSIGN_OR_RETURN(const std::chrono::nanoseconds timeout,

@@ -27,12 +27,18 @@ void AddRankFlags(CLI::App& command, RankFlags& flags);
 // the launcher does not tell.
 absl::StatusOr<std::string> PlaceOfRank(const std::string& place, int rank);
 
+// InvalidArgument where a launcher has started several processes: what `command` writes would be
+// written by each of them.
+absl::Status CheckStartedAlone(absl::string_view command);
+
 class Ranks {
  public:
   // Meets the others where a launcher has started several, which its environment tells. From then
   // on only rank 0 writes to standard output, and the errors of others start with "rank 3: ".
-  // Errors: InvalidArgument for flags; NotFound without MPI.
+  // Errors: InvalidArgument for flags; NotFound without MPI; DeadlineExceeded where not all come.
   static absl::StatusOr<Ranks> Join(const RankFlags& flags);
+  // Says why ranks could not be joined, and returns the exit code.
+  static ExitCode FailToJoin(const absl::Status& status);
   // What was wrong with the rings, which the others have to be told: by End.
   const absl::Status& status() const { return status_; }
 

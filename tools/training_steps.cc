@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/io/file.h"
+#include "interpreter/train/data_parallel.h"
 #include "tools/elapsed.h"
 #include "tools/loss_plot.h"
 #include "tools/outputs.h"
@@ -31,10 +32,7 @@ TrainingSteps::TrainingSteps(const TrainFlags& flags, TrainSession& session, Run
       loader_(session.data, flags.batches, session.position,
               {.position = {.epoch = session.last_epoch},
                .batches = session.last_step - session.trainer->num_steps()}),
-      next_(session.position) {
-  // Several ranks would end after different steps and wait for each other.
-  if (flags.rings == nullptr) interruption_.emplace([this] { stop_.request_stop(); });
-}
+      next_(session.position) {}
 
 absl::StatusOr<TrainReport> TrainingSteps::Run() {
   TrainReport report;
@@ -44,6 +42,8 @@ absl::StatusOr<TrainReport> TrainingSteps::Run() {
   INTERP_RETURN_IF_ERROR(CheckOutputs());
   INTERP_ASSIGN_OR_RETURN(TrainLog log,
                           TrainLog::Create(flags_.log, trainer_.fetches(), first_step_));
+  // Not before: nothing is lost yet, and opening a pipe may take for ever.
+  WatchForInterruption();
   const Clock::time_point start = Clock::now();
   const absl::Status taken = TakeAll(log, report);
   if (!taken.ok()) return CheckpointDespite(taken);
@@ -54,6 +54,15 @@ absl::StatusOr<TrainReport> TrainingSteps::Run() {
   report.peak_bytes = trainer_.peak_bytes();
   INTERP_RETURN_IF_ERROR(Finish(log));
   return report;
+}
+
+// Ranks that train each for itself, whose steps may differ in number, end by the signal. An
+// evaluation of several ranks is not cut, as its program may have collectives.
+void TrainingSteps::WatchForInterruption() {
+  if (flags_.rings != nullptr && !flags_.data_parallel) return;
+  interruption_.emplace([this] {
+    if (flags_.rings == nullptr) stop_.request_stop();
+  });
 }
 
 // What cannot be written is told before hours of training.
@@ -70,23 +79,36 @@ absl::Status TrainingSteps::CheckOutputs() const {
 
 absl::Status TrainingSteps::TakeAll(TrainLog& log, TrainReport& report) {
   TrainProgress progress(first_step_, session_.last_step, flags_.json);
-  while (!IsEnd(trainer_.num_steps(), next_) && !IsInterrupted()) {
-    INTERP_ASSIGN_OR_RETURN(const Batch batch, loader_.Next());
-    report.num_skipped += batch.num_skipped;
-    report.epochs = batch.next.epoch;
-    if (batch.num_samples == 0) {  // nothing to step on, but perhaps the end of an epoch
-      next_ = batch.next;
-      if (next_.batch == 0) INTERP_RETURN_IF_ERROR(AfterStep(progress, report));
-      continue;
+  bool interrupted = false;
+  while (!IsEnd(trainer_.num_steps(), next_) && !interrupted) {
+    const auto happened = [this] { return interruption_.has_value() && interruption_->happened(); };
+    std::optional<AnyRank> any;
+    if (flags_.rings != nullptr && flags_.data_parallel) {
+      INTERP_ASSIGN_OR_RETURN(any, AnyRank::Ask(flags_.rings->World(), happened()));
     }
-    INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> fetched, Step(batch, report));
-    next_ = batch.next;
-    report.num_samples += batch.num_samples;
-    INTERP_RETURN_IF_ERROR(log.Add(trainer_.num_steps(), fetched));
-    progress.Show(trainer_.num_steps(), report.num_samples, trainer_.fetches(), fetched);
-    INTERP_RETURN_IF_ERROR(AfterStep(progress, report));
-    report.fetches = Named(trainer_.fetches(), fetched);
+    INTERP_RETURN_IF_ERROR(TakeOne(log, progress, report));
+    // Ranks end after the same step, whichever of them was interrupted.
+    INTERP_ASSIGN_OR_RETURN(interrupted,
+                            any.has_value() ? any->Answer() : absl::StatusOr<bool>(happened()));
   }
+  return absl::OkStatus();
+}
+
+absl::Status TrainingSteps::TakeOne(TrainLog& log, TrainProgress& progress, TrainReport& report) {
+  INTERP_ASSIGN_OR_RETURN(const Batch batch, loader_.Next());
+  report.num_skipped += batch.num_skipped;
+  report.epochs = batch.next.epoch;
+  if (batch.num_samples == 0) {  // nothing to step on, but perhaps the end of an epoch
+    next_ = batch.next;
+    return next_.batch == 0 ? AfterStep(progress, report) : absl::OkStatus();
+  }
+  INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> fetched, Step(batch, report));
+  next_ = batch.next;
+  report.num_samples += batch.num_samples;
+  INTERP_RETURN_IF_ERROR(log.Add(trainer_.num_steps(), fetched));
+  progress.Show(trainer_.num_steps(), report.num_samples, trainer_.fetches(), fetched);
+  INTERP_RETURN_IF_ERROR(AfterStep(progress, report));
+  report.fetches = Named(trainer_.fetches(), fetched);
   return absl::OkStatus();
 }
 
@@ -167,6 +189,8 @@ absl::Status TrainingSteps::Finish(TrainLog& log) {
   if (!interrupted_) {
     INTERP_RETURN_IF_ERROR(SaveParameters(session_.saved, *trainer_.scope()));
   }
+  // What is worth keeping is kept, and who reads a plot from a pipe may never come.
+  interruption_.reset();
   if (flags_.plot.empty()) return absl::OkStatus();
   INTERP_ASSIGN_OR_RETURN(FileWriter file, FileWriter::Create(flags_.plot));
   INTERP_RETURN_IF_ERROR(file.Append(PlotSvg(log.curves())));

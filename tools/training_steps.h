@@ -34,6 +34,7 @@ class TrainingSteps {
  private:
   absl::Status CheckOutputs() const;
   absl::Status TakeAll(TrainLog& log, TrainReport& report);
+  absl::Status TakeOne(TrainLog& log, TrainProgress& progress, TrainReport& report);
   absl::StatusOr<std::vector<Tensor>> Step(const Batch& batch, TrainReport& report);
   absl::Status AfterStep(TrainProgress& progress, TrainReport& report);
   absl::Status RunEvaluation(TrainProgress& progress, TrainReport& report);
@@ -41,7 +42,7 @@ class TrainingSteps {
   absl::Status CheckpointDespite(const absl::Status& error);
   absl::Status Finish(TrainLog& log);
   bool TookSteps() const { return trainer_.num_steps() > first_step_; }
-  bool IsInterrupted() const { return interruption_.has_value() && interruption_->happened(); }
+  void WatchForInterruption();
   bool IsEnd(int64_t num_steps, DataPosition next) const;
   bool Due(int64_t every) const;
 

@@ -94,7 +94,17 @@ absl::StatusOr<std::unique_ptr<CommThread>> CommThread::Start(MakeTransport make
     return absl::OkStatus();
   }));
   std::unique_lock lock(comm->mutex_);
-  comm->changed_.wait(lock, [&] { return comm->ready_; });
+  const bool met =
+      comm->changed_.wait_for(lock, comm->options_.timeout, [&] { return comm->ready_; });
+  if (!met) {
+    lock.unlock();
+    // Nothing ends what waits for others to come.
+    comm->thread_.detach();
+    comm.release();
+    return absl::DeadlineExceededError(
+        absl::StrCat("not all ranks have met within ", options.timeout.count(),
+                     " ms: at least one of them has not started, or stands still"));
+  }
   const absl::Status error = comm->error_;
   lock.unlock();
   if (!error.ok()) return error;

@@ -61,6 +61,25 @@ absl::Status BroadcastBytes(Communicator& ring, void* bytes, size_t size) {
   return ring.Run(BroadcastOf(bytes, size));
 }
 
+absl::StatusOr<AnyRank> AnyRank::Ask(Communicator& ring, bool own) {
+  AnyRank any;
+  any.value_ = Tensor::Of<int32_t>({1}, {own ? 1 : 0});
+  INTERP_ASSIGN_OR_RETURN(any.request_, ring.Start({.kind = CommKind::kAllReduce,
+                                                    .dtype = DType::kInt32,
+                                                    .reduce = ReduceKind::kMax,
+                                                    .count = 1,
+                                                    .in = any.value_.raw_data(),
+                                                    .out = any.value_.mutable_raw_data(),
+                                                    .name = "whether to stop"},
+                                                   {any.value_.buffer()}));
+  return any;
+}
+
+absl::StatusOr<bool> AnyRank::Answer() const {
+  INTERP_RETURN_IF_ERROR(request_->Wait());
+  return *value_.data<int32_t>() != 0;
+}
+
 absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Create(
     Program& main, const std::vector<std::string>& fetches, std::shared_ptr<Rings> rings,
     const DataParallelOptions& options) {

@@ -31,6 +31,18 @@ namespace interp {
 // Gives `bytes` of rank 0 to all ranks. They are few, and may lie anywhere.
 absl::Status BroadcastBytes(Communicator& ring, void* bytes, size_t size);
 
+// Whether any rank of a ring says so. All ask, and all learn the same. What they do together
+// between the question and the answer leaves nothing to wait for.
+class AnyRank {
+ public:
+  static absl::StatusOr<AnyRank> Ask(Communicator& ring, bool own);
+  absl::StatusOr<bool> Answer() const;
+
+ private:
+  Tensor value_;
+  std::shared_ptr<CommRequest> request_;
+};
+
 class DataParallel {
  public:
   // Rewrites `main` (MakeDataParallel). `fetches`: what steps are asked for.

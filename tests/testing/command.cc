@@ -77,6 +77,11 @@ CommandResult RunInterpAndSignal(const std::vector<std::string>& arguments, cons
   });
 }
 
+CommandResult RunProgramAnd(const std::string& program, const std::vector<std::string>& arguments,
+                            const std::function<void(pid_t, const std::string&)>& meanwhile) {
+  return RunAnd(program, arguments, "", meanwhile);
+}
+
 TemporaryFolder::TemporaryFolder() {
   std::string name = (std::filesystem::temp_directory_path() / "interp_test_XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) std::abort();

@@ -1,6 +1,9 @@
 // Runs programs of this build as a user would.
 #pragma once
 
+#include <sys/types.h>
+
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,6 +26,10 @@ CommandResult RunInterp(const std::vector<std::string>& arguments, const std::st
 // Runs `interp` and sends it `signal` as soon as its standard error holds `text`.
 CommandResult RunInterpAndSignal(const std::vector<std::string>& arguments, const std::string& text,
                                  int signal);
+// Runs a program as RunProgram does, and `meanwhile` with its process and the path of its standard
+// error.
+CommandResult RunProgramAnd(const std::string& program, const std::vector<std::string>& arguments,
+                            const std::function<void(pid_t, const std::string&)>& meanwhile);
 
 // A new empty folder that is removed when the object goes.
 class TemporaryFolder {

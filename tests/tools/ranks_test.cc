@@ -1,16 +1,21 @@
 // `interp run` and `interp train` as several processes under mpirun. Skipped where there is no MPI.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "tests/tools/rank_training.h"
 
 namespace interp::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::DoubleNear;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -294,6 +299,82 @@ TEST(Ranks, AreMissedWithinTheTimeAndNamed) {
                                             "x=random", "--fetch", "y", "--comm-timeout", "500ms"});
   EXPECT_EQ(result.exit_code, 1) << result.err;
   EXPECT_THAT(result.err, HasSubstr("has waited 500 ms for rank"));
+}
+
+// Waits until `log` has a step, or the launcher has ended.
+bool HasStep(const std::string& log, pid_t launcher) {
+  siginfo_t info = {};
+  while (Losses(log).empty()) {
+    if (waitid(P_PID, launcher, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0) {
+      return false;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return true;
+}
+
+std::vector<pid_t> RanksUnder(pid_t launcher) {
+  std::vector<pid_t> ranks;
+  const std::string tasks = "/proc/" + std::to_string(launcher) + "/task";
+  for (const auto& task : std::filesystem::directory_iterator(tasks)) {
+    std::istringstream text(Read(task.path() / "children"));
+    for (pid_t rank = 0; text >> rank;) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+// mpirun makes of both signals SIGTERM for each rank, and a kill a second later.
+TEST(Ranks, EndAfterTheSameStepWhenInterrupted) {
+  SKIP_WITHOUT_MPI();
+  const std::unique_ptr<Training> training = Training::OfClicks();
+  for (const bool one_rank : {true, false}) {
+    const std::string name = one_rank ? "one" : "all";
+    const std::string folder = *training / (name + "_checkpoints");
+    const std::vector<std::string> arguments =
+        training->Arguments(name, {"--data-parallel", "--steps", "100000000", "--checkpoint",
+                                   folder, "--checkpoint-every", "1000000000"});
+    const CommandResult result =
+        RunProgramAnd(kMpirun, RanksOf(2, arguments), [&](pid_t launcher, const std::string&) {
+          if (!HasStep(*training / (name + ".csv"), launcher)) return;
+          kill(one_rank ? RanksUnder(launcher).at(1) : launcher, SIGINT);
+        });
+    // mpirun that was interrupted itself says 1.
+    EXPECT_EQ(result.exit_code, one_rank ? 130 : 1) << result.err;
+    const std::string step = std::to_string(Losses(*training / (name + ".csv")).size());
+    const std::string end = "train.pdmodel: interrupted after step " + step + "; --resume goes on";
+    EXPECT_THAT(result.err, AllOf(HasSubstr("rank 1: "), HasSubstr(end)));
+    EXPECT_TRUE(std::filesystem::exists(folder + "/step-" + step)) << result.err;
+  }
+}
+
+// A process that is stopped as it starts: the others do not wait for it in MPI for ever.
+TEST(Ranks, AreMissedWhenTheyDoNotCome) {
+  SKIP_WITHOUT_MPI();
+  const std::unique_ptr<Training> training = Training::OfClicks();
+  std::vector<std::string> both =
+      RanksOf(1, training->Arguments("late", {"--data-parallel", "--comm-timeout", "500ms"}));
+  both.insert(both.end(), {":", "-n", "1", "/bin/sleep", "100"});
+  const CommandResult result = RunProgram(kMpirun, both);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("not all ranks have met within 500 ms"));
+}
+
+TEST(Ranks, DoNotWriteOneFileSideBySide) {
+  SKIP_WITHOUT_MPI();
+  const TemporaryFolder folder;
+  WriteSumProgram(folder / "sum.txt");
+  const std::vector<std::string> commands[] = {
+      {"compile", folder / "sum.txt", "--feed", "x", "--fetch", "y"},
+      {"pack", folder / ""},
+      {"backward", folder / "sum.txt", "--loss", "y", "--optimizer", "sgd"}};
+  for (std::vector<std::string> arguments : commands) {
+    arguments.insert(arguments.end(), {"-o", folder / "out.rec"});
+    const CommandResult result = RunRanks(2, arguments);
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, HasSubstr("a launcher has started 2 processes, and `interp " +
+                                      arguments[0] + "` is for one"));
+    EXPECT_FALSE(std::filesystem::exists(folder / "out.rec"));
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -372,6 +373,48 @@ TEST(Train, EndsAfterAStepWhenInterruptedAndGoesOn) {
   }
   ASSERT_EQ(RunInterp(with("interrupted")).exit_code, 0);
   EXPECT_EQ(Read(regression / "whole.npz"), Read(regression / "interrupted.npz"));
+}
+
+// Whether the process waits for something, or has ended.
+bool Waits(pid_t pid) {
+  const std::string stat = Read("/proc/" + std::to_string(pid) + "/stat");
+  const char state = stat[stat.rfind(") ") + 2];
+  return state == 'S' || state == 'Z';
+}
+
+// A log to a pipe that nobody reads: there is nothing to lose yet.
+TEST(Train, EndsAtOnceWhenItWaitsForAReader) {
+  const Regression regression;
+  ASSERT_EQ(mkfifo((regression / "pipe").c_str(), 0600), 0);
+  std::ofstream(regression.startup(), std::ios::app)
+      << "  var shown float32[1]\n  print(In=lr) -> (Out=shown) {first_n=1}\n";
+  const CommandResult result =
+      RunProgramAnd("interp", regression.Arguments({"--steps", "3", "--log", regression / "pipe"}),
+                    [](pid_t child, const std::string& err) {
+                      while (Read(err).find("data: [") == std::string::npos || !Waits(child)) {
+                        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                      }
+                      kill(child, SIGTERM);
+                    });
+  EXPECT_EQ(result.exit_code, -1) << result.err;
+}
+
+TEST(Train, ALogThatNobodyReadsAnyMoreCostsNoStep) {
+  const Regression regression;
+  const std::string pipe = regression / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const CommandResult result = RunProgramAnd(
+      "interp",
+      regression.Arguments({"--steps", "100000000", "--log", pipe, "--checkpoint-every",
+                            "100000000", "--checkpoint", regression / "checkpoints"}),
+      [&](pid_t, const std::string&) {
+        std::ifstream reader(pipe);
+        std::string line;
+        std::getline(reader, line);
+      });
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("Broken pipe"), HasSubstr("; --resume goes on after")));
+  EXPECT_FALSE(std::filesystem::is_empty(regression / "checkpoints"));
 }
 
 // The last of 13 batches has 4 samples of 8: what has a value per sample is the mean of them all.
