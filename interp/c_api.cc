@@ -72,8 +72,16 @@ absl::Status CheckSize(const Struct& given, absl::string_view what) {
                          INTERP_VERSION_STRING, " together");
 }
 
+// A count that nobody means would have its loop read whatever follows the caller's memory.
+absl::Status CheckCount(absl::string_view what, size_t count, size_t most) {
+  if (count <= most) return absl::OkStatus();
+  return InvalidArgument(what, " is ", count, ", expected 0 to ", most);
+}
+
 absl::Status ReadNames(const char* const* names, size_t count, absl::string_view what,
                        std::vector<std::string>& read) {
+  constexpr size_t kMostNames = size_t{1} << 20;
+  INTERP_RETURN_IF_ERROR(CheckCount(absl::StrCat("the count of ", what), count, kMostNames));
   if (count > 0 && names == nullptr) return NullPointer(what);
   for (size_t i = 0; i < count; ++i) {
     if (names[i] == nullptr) return NullPointer(absl::StrCat(what, "[", i, "]"));
@@ -162,12 +170,17 @@ absl::StatusOr<Shape> ReadShape(const interp_tensor& feed) {
 }
 
 absl::StatusOr<Lod> ReadLod(const interp_tensor& feed) {
+  constexpr size_t kMostLevels = 64;
+  constexpr size_t kMostOffsets = size_t{1} << 40;
   Lod lod;
   if (feed.num_lod_levels == 0) return lod;
+  INTERP_RETURN_IF_ERROR(CheckCount("num_lod_levels", feed.num_lod_levels, kMostLevels));
   if (feed.lod == nullptr) return NullPointer("lod");
   if (feed.lod_sizes == nullptr) return NullPointer("lod_sizes");
   for (size_t i = 0; i < feed.num_lod_levels; ++i) {
     if (feed.lod[i] == nullptr) return NullPointer(absl::StrCat("lod[", i, "]"));
+    INTERP_RETURN_IF_ERROR(
+        CheckCount(absl::StrCat("lod_sizes[", i, "]"), feed.lod_sizes[i], kMostOffsets));
     lod.emplace_back(feed.lod[i], feed.lod[i] + feed.lod_sizes[i]);
   }
   return lod;

@@ -235,6 +235,10 @@ static void feeds_that_do_not_fit_are_errors(interp_predictor* predictor) {
   FEED_FAILS("not aligned to 4 bytes");
   feed.num_lod_levels = 1;
   FEED_FAILS("lod is NULL");
+  feed.rank = INT32_MAX;
+  FEED_FAILS("rank is 2147483647, expected 0 to 9");
+  feed.dtype = INTERP_UNDEFINED;
+  FEED_FAILS("dtype -1 is none");
 #undef FEED_FAILS
   CHECK_FAILS(interp_predictor_run(predictor, &feed, 0, NULL, &result), INTERP_INVALID_ARGUMENT,
               "there are 0 feeds, expected 1");
@@ -259,16 +263,16 @@ static void lods_go_in_and_come_out(void) {
   const int64_t dims[] = {3, 1};
   int64_t offsets[] = {0, 1, 3};
   const int64_t* const lod[] = {offsets};
-  const size_t lod_sizes[] = {3};
-  const interp_tensor feed = {.struct_size = sizeof feed,
-                              .data = values,
-                              .size_bytes = sizeof values,
-                              .dims = dims,
-                              .rank = 2,
-                              .dtype = INTERP_FLOAT32,
-                              .lod = lod,
-                              .lod_sizes = lod_sizes,
-                              .num_lod_levels = 1};
+  size_t lod_sizes[] = {3};
+  interp_tensor feed = {.struct_size = sizeof feed,
+                        .data = values,
+                        .size_bytes = sizeof values,
+                        .dims = dims,
+                        .rank = 2,
+                        .dtype = INTERP_FLOAT32,
+                        .lod = lod,
+                        .lod_sizes = lod_sizes,
+                        .num_lod_levels = 1};
   interp_tensor output = {.struct_size = sizeof output};
   interp_result* result = NULL;
   CHECK(interp_predictor_run(predictor, &feed, 1, NULL, &result) == INTERP_OK);
@@ -279,6 +283,12 @@ static void lods_go_in_and_come_out(void) {
   offsets[2] = 4;
   CHECK_FAILS(interp_predictor_run(predictor, &feed, 1, NULL, &result), INTERP_INVALID_ARGUMENT,
               "LoD level 0 ends with 4, expected 3");
+  lod_sizes[0] = SIZE_MAX;
+  CHECK_FAILS(interp_predictor_run(predictor, &feed, 1, NULL, &result), INTERP_INVALID_ARGUMENT,
+              "lod_sizes[0] is 18446744073709551615, expected 0 to");
+  feed.num_lod_levels = SIZE_MAX;
+  CHECK_FAILS(interp_predictor_run(predictor, &feed, 1, NULL, &result), INTERP_INVALID_ARGUMENT,
+              "num_lod_levels is 18446744073709551615, expected 0 to 64");
   interp_predictor_free(predictor);
 }
 
