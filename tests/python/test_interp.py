@@ -285,7 +285,12 @@ class PredictorTest(WithFolder):
         program = program_of("assign(X=x) -> (Out=y)", "float32")
         with self.assertRaisesRegex(interp.InvalidArgument, r"feeds is 'xx', .*as in \['xx'\]"):
             self.predictor(program, feeds="xx", fetches=["y"])
-        for option in ({"num_threads": "3"}, {"random_seed": -1}, {"disable_passes": "inplace"}):
+        for option in ({"max_memory_bytes": -1}, {"random_seed": -1}, {"num_threads": 1 << 40},
+                       {"num_workers": -1}, {"num_streams": -1}, {"num_streams": 1 << 70}):
+            name, value = [*option.items()][0]
+            with self.assertRaisesRegex(interp.InvalidArgument, f"{name} is {value}, expected "):
+                self.predictor(program, feeds=["x"], fetches=["y"], **option)
+        for option in ({"num_threads": "3"}, {"disable_passes": "inplace"}):
             with self.assertRaisesRegex(TypeError, f"option '{[*option][0]}' is "):
                 self.predictor(program, feeds=["x"], fetches=["y"], **option)
         predictor = self.predictor(program, feeds=["x"], fetches=["y"])
@@ -431,8 +436,50 @@ class InferenceTest(unittest.TestCase):
             np.testing.assert_allclose(output.copy_to_cpu(), expected, 1e-5)
         self.assertEqual(output.shape(), [1, 10])
         np.testing.assert_allclose(predictor.run([image])[0], expected, 1e-5)
+        with self.assertRaisesRegex(interp.InvalidArgument, "the shape of 'image' is .*-1"):
+            handle.reshape([-1, 1, 28, 28])
         with self.assertRaisesRegex(interp.NotFound, "there is no input 'img'; inputs are image"):
             predictor.get_input_handle("img")
+
+
+    def test_settings_of_paddle_have_an_effect_or_are_refused(self):
+        image = np.load(DIGITS / "image.npy")
+        expected = np.load(DIGITS / "expected.npz")[OUTPUT]
+        config = inference.Config()
+        with self.assertRaisesRegex(interp.InvalidArgument, "the Config has no model"):
+            inference.create_predictor(config)
+        config.set_prog_file(str(DIGITS / "digits.pdmodel"))
+        config.set_params_file(str(DIGITS / "digits.pdiparams"))
+        config.disable_gpu()
+        config.enable_mkldnn()
+        config.disable_glog_info()
+        config.switch_use_feed_fetch_ops(False)
+        config.switch_specify_input_names(True)
+        types = lambda: [each["type"] for each in
+                         inference.create_predictor(config)._predictor.plan()["instructions"]]
+        self.assertIn("fused_conv2d", types())
+        config.switch_ir_optim(False)
+        config.enable_memory_optim(False)
+        self.assertFalse(config.ir_optim())
+        self.assertNotIn("fused_conv2d", types())
+        self.assertIn("inplace", config.summary())
+        np.testing.assert_allclose(inference.create_predictor(config).run([image])[0], expected,
+                                   1e-4, 1e-6)
+        config.switch_ir_optim()
+        config.enable_mkldnn_bfloat16()
+        pool = inference.PredictorPool(config, 2)
+        for index in range(2):
+            np.testing.assert_allclose(pool.retrive(index).run([image])[0], expected, atol=0.05)
+        config.delete_pass("conv_bn_fuse_pass")
+        with self.assertRaisesRegex(interp.Error, "no pass named 'conv_bn_fuse_pass'"):
+            inference.create_predictor(config)
+        for call in (lambda: config.enable_tensorrt_engine(1 << 30), config.disable_mkldnn,
+                     lambda: config.set_model_buffer(b"", 0, b"", 0), config.switch_ir_debug,
+                     lambda: config.switch_use_feed_fetch_ops(True)):
+            with self.assertRaisesRegex(interp.Unimplemented, "^Config[.]"):
+                call()
+        config.enable_use_gpu(100, 3)
+        self.assertEqual((config.use_gpu(), config.gpu_device_id()), (True, 3))
 
 
 class CommandTest(unittest.TestCase):

@@ -61,9 +61,22 @@ def _settings(options: dict[str, Any]) -> _interp.CoreSettings:
             setattr(settings, name, value)
         except TypeError:
             wanted = type(getattr(settings, name)).__name__
+            if wanted == "int" and isinstance(value, (int, np.integer)):
+                raise InvalidArgument(f"{name} is {value}, expected a number from 0 on that"
+                                      " is not as large") from None
             raise TypeError(f"option '{name}' is {value!r}, expected a value of type {wanted}"
                             " that fits") from None
     return settings
+
+
+def _count(name: str, value: Any) -> int:
+    """Of threads or the like; the library knows the limits of those that an int of C holds."""
+    if not hasattr(value, "__index__"):
+        raise TypeError(f"{name} is {value!r}, expected an integer")
+    count = operator.index(value)
+    if not -(1 << 31) <= count < 1 << 31:
+        raise InvalidArgument(f"{name} is {count}, expected a number from 1 on that is not as large")
+    return count
 
 
 def _bfloat16_bits(values: np.ndarray) -> np.ndarray:
@@ -248,7 +261,7 @@ class Predictor:
                  fetches: Sequence[str] = (), num_streams: int = 1, **options: Any):
         self._predictor = _interp.Predictor(
             os.fspath(model), None if params is None else os.fspath(params), _names(feeds, "feeds"),
-            _unique(fetches), num_streams, _settings(options))
+            _unique(fetches), _count("num_streams", num_streams), _settings(options))
         self.inputs = [Var(*row[:3], tuple(row[3])) for row in self._predictor.inputs()]
         self.outputs = [Var(*row[:3], tuple(row[3])) for row in self._predictor.outputs()]
 
