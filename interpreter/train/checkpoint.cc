@@ -170,20 +170,26 @@ absl::StatusOr<Loaded> ReadAll(const std::string& folder) {
 // The newest that can be read; nullopt when there is none. `passed_over` gets what is wrong with
 // those after it.
 absl::StatusOr<std::optional<Loaded>> ReadNewest(const Steps& checkpoints, Resumed& resumed) {
+  absl::Status first;
   for (auto it = checkpoints.rbegin(); it != checkpoints.rend(); ++it) {
     absl::StatusOr<Loaded> loaded = ReadAll(it->second);
     if (loaded.ok()) {
       resumed.folder = it->second;
       return *std::move(loaded);
     }
-    if (!absl::IsDataLoss(loaded.status())) return loaded.status();
+    // Damaged, or of another version.
+    const bool unreadable =
+        absl::IsDataLoss(loaded.status()) || absl::IsUnimplemented(loaded.status());
+    if (!unreadable) return loaded.status();
     resumed.passed_over.emplace_back(loaded.status().message());
+    if (first.ok()) first = loaded.status();
   }
-  if (resumed.passed_over.empty()) return std::nullopt;
-  return DataLoss(resumed.passed_over[0],
-                  "; no other checkpoint is there to go on from: expected a "
-                  "copy of it, or that '",
-                  checkpoints.back().second, "' is removed");
+  if (first.ok()) return std::nullopt;
+  return absl::Status(first.code(),
+                      absl::StrCat(first.message(),
+                                   "; no other checkpoint is there to go on from: expected a copy "
+                                   "of it, or that '",
+                                   checkpoints.back().second, "' is removed"));
 }
 
 // A run takes persistable variables of any dims, so what it left may have others than are declared:
