@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "core/each_argument.h"
 #include "core/gradient.h"
 #include "core/near_names.h"
@@ -266,11 +267,38 @@ class BlockBackward {
     for (const VarId id : ArgumentsOf(op.inputs)) {
       if (!made.empty() && context_.Wants(id)) wanted.emplace(context_.GradientOf(id), id);
     }
-    const auto makes_rows = [&](VarId gradient) {
-      return gradient_block < 0 ? IsSparse(op) : outcomes_.rows[gradient_block].contains(gradient);
-    };
-    for (Op& gradient : made) sums_.Append(std::move(gradient), wanted, makes_rows);
+    for (Op& gradient : made) {
+      bool sparse = IsSparse(op);
+      if (gradient_block < 0) {
+        INTERP_ASSIGN_OR_RETURN(const bool takes_rows, TakesRows(gradient));
+        sparse = sparse || takes_rows;
+      }
+      const auto makes_rows = [&](VarId id) {
+        return gradient_block < 0 ? sparse : outcomes_.rows[gradient_block].contains(id);
+      };
+      sums_.Append(std::move(gradient), wanted, makes_rows);
+    }
     return absl::OkStatus();
+  }
+
+  // Whether a sparse gradient goes into the op, which then gives selected rows, too. Unimplemented
+  // where it needs a tensor.
+  absl::StatusOr<bool> TakesRows(const Op& gradient) const {
+    const OpDef* const def = context_.ops.Find(gradient.type);
+    bool takes = false;
+    for (const Slot& slot : gradient.inputs) {
+      const int position = def == nullptr ? -1 : def->InputIndex(slot.name);
+      for (const VarId id : slot.args) {
+        if (position < 0 || !sums_.rows().contains(id)) continue;
+        takes = (def->inputs[position].flags & kMayBeRows) != 0;
+        if (takes) continue;
+        return Unimplemented("op ", gradient.type, " reads '", context_.program.NameOf(id),
+                             "', which is sparse: set is_sparse to false where '",
+                             absl::StripSuffix(context_.program.NameOf(id), kGradientSuffix),
+                             "' is read");
+      }
+    }
+    return takes;
   }
 
   BackwardContext& context_;

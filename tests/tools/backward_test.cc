@@ -142,5 +142,47 @@ TEST(Backward, SaysWhatIsWrongAndWritesNothing) {
   EXPECT_THAT(error("sgd", {"--no-grad", "p"}), HasSubstr("depends on none of the 2 parameters"));
 }
 
+// A table that is copied before it is read.
+std::string Lookup(const std::string& copy) {
+  return "program version=0\n"
+         "block 0\n"
+         "  var table float32[50,4] param\n"
+         "  var copy float32[50,4]\n"
+         "  var ids int64[-1] check_feed\n"
+         "  var e float32[-1,4]\n"
+         "  var loss float32[1]\n" +
+         copy +
+         "  lookup_table_v2(W=copy, Ids=ids) -> (Out=e) {is_sparse=true, padding_idx=-1}\n"
+         "  mean(X=e) -> (Out=loss)\n";
+}
+
+TEST(Backward, SparseGradientsGoOnWhereOpsTakeThem) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "made.txt")
+      << "program version=0\nblock 0\n  var table float32[50,4] param\n"
+         "  fill_constant() -> (Out=table) {shape=longs:[50,4], value=1.0, dtype=5}\n";
+  ASSERT_TRUE(
+      WriteNpz(folder / "data.npz", {{"ids", Tensor::Of<int64_t>({4}, {1, 1, 3, 7})}}).ok());
+  const auto backward = [&](const std::string& copy) {
+    std::ofstream(folder / "forward.txt") << Lookup(copy);
+    return RunInterp({"backward", folder / "forward.txt", "--loss", "loss", "--optimizer",
+                      "sgd:learning_rate=0.5", "--startup-from", folder / "made.txt", "--startup",
+                      folder / "startup.pdmodel", "-o", folder / "main.pdmodel"});
+  };
+  for (const std::string copy :
+       {"  assign(X=table) -> (Out=copy)\n", "  scale(X=table) -> (Out=copy) {scale=2.0}\n"}) {
+    const CommandResult made = backward(copy);
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+    const CommandResult result =
+        RunInterp({"train", folder / "main.pdmodel", "--startup", folder / "startup.pdmodel",
+                   "--data", folder / "data.npz", "--batch-size", "4", "--epochs", "5"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+  }
+  const CommandResult refused = backward("  tanh(X=table) -> (Out=copy)\n");
+  EXPECT_EQ(refused.exit_code, 4);
+  EXPECT_THAT(refused.err, HasSubstr("op tanh_grad reads 'copy@GRAD', which is sparse: set "
+                                     "is_sparse to false where 'copy' is read"));
+}
+
 }  // namespace
 }  // namespace interp::testing
