@@ -5,9 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <fstream>
+#include <utility>
 
+#include "absl/strings/str_replace.h"
 #include "tests/testing/command.h"
 
 namespace interp::testing::standard_output_test {
@@ -28,16 +31,22 @@ class Terminal {
     other_ = open(path(), O_RDWR | O_NOCTTY);  // what was written stays until it is read
   }
   ~Terminal() {
-    close(other_);
+    if (other_ >= 0) close(other_);
     close(keeper_);
   }
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
   const char* path() const { return ptsname(keeper_); }
-  std::string Shown() const {
-    std::string text(4096, '\0');
-    text.resize(std::max<ssize_t>(read(keeper_, text.data(), text.size()), 0));
+  // All that was written. Nothing can be written any more: a read that meets the end of what there
+  // is fails then, and waits for nothing.
+  std::string Shown() {
+    close(std::exchange(other_, -1));
+    std::string text;
+    std::array<char, 4096> part;
+    for (ssize_t got = 1; got > 0; text.append(part.data(), static_cast<size_t>(got))) {
+      got = std::max<ssize_t>(read(keeper_, part.data(), part.size()), 0);
+    }
     return text;
   }
 
@@ -51,12 +60,26 @@ TEST(StandardOutputTest, NamesInFilesDoNotReachATerminalAsCommands) {
   const std::string path = folder / "evil.txt";
   std::ofstream(path) << "program version=0\nblock 0\n  var x float32[1]\n"
                          "  \"a\\x1b[2J\"(X=x) -> (Out=x)\n";
-  const Terminal terminal;
+  Terminal terminal;
   EXPECT_EQ(RunInterp({"info", path}, terminal.path()).exit_code, 0);
   const std::string shown = terminal.Shown();
   EXPECT_THAT(shown, HasSubstr("a\\x1b[2J"));
   EXPECT_THAT(shown, Not(HasSubstr("\x1b")));
   EXPECT_THAT(RunInterp({"info", path}).out, HasSubstr("a\x1b[2J"));
+}
+
+TEST(StandardOutputTest, NothingIsShownWhereNothingWasWritten) {
+  Terminal terminal;
+  EXPECT_EQ(RunInterp({"info", "none.pdmodel"}, terminal.path()).exit_code, 4);
+  EXPECT_EQ(terminal.Shown(), "");
+}
+
+TEST(StandardOutputTest, LongTextsReachATerminalWhole) {
+  const std::string text = RunInterp({"run", "--help"}).out;
+  ASSERT_GT(text.size(), 4096);
+  Terminal terminal;
+  EXPECT_EQ(RunInterp({"run", "--help"}, terminal.path()).exit_code, 0);
+  EXPECT_EQ(absl::StrReplaceAll(terminal.Shown(), {{"\r\n", "\n"}}), text);
 }
 
 class StandardOutputTest : public ::testing::TestWithParam<std::vector<std::string>> {};
