@@ -7,10 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
-#include "core/io/file.h"
+#include "core/control_groups.h"
 
 namespace interp {
 namespace {
@@ -30,13 +28,6 @@ int CpusOfAffinity() {
   return static_cast<int>(std::thread::hardware_concurrency());
 }
 
-// The words of a small file of the kernel; none when it cannot be read.
-std::vector<std::string> WordsOf(const std::string& path) {
-  const absl::StatusOr<std::string> text = ReadFile(path, /*max_bytes=*/4096);
-  if (!text.ok()) return {};
-  return absl::StrSplit(*text, absl::ByAnyChar(" \n"), absl::SkipEmpty());
-}
-
 // "max" and -1 stand for no limit.
 std::optional<double> Ratio(absl::string_view quota_us, absl::string_view period_us) {
   double quota = 0;
@@ -47,45 +38,21 @@ std::optional<double> Ratio(absl::string_view quota_us, absl::string_view period
 }
 
 std::optional<double> QuotaOfGroup(const std::string& folder) {
-  const std::vector<std::string> v2 = WordsOf(folder + "/cpu.max");
+  const std::vector<std::string> v2 = WordsOfFile(folder + "/cpu.max");
   if (v2.size() == 2) return Ratio(v2[0], v2[1]);
-  const std::vector<std::string> quota = WordsOf(folder + "/cpu.cfs_quota_us");
-  const std::vector<std::string> period = WordsOf(folder + "/cpu.cfs_period_us");
+  const std::vector<std::string> quota = WordsOfFile(folder + "/cpu.cfs_quota_us");
+  const std::vector<std::string> period = WordsOfFile(folder + "/cpu.cfs_period_us");
   if (quota.size() != 1 || period.size() != 1) return std::nullopt;
   return Ratio(quota[0], period[0]);
-}
-
-// The least quota of a group and those around it. In a container the path may name folders that it
-// does not see; the one that is mounted is then its own.
-std::optional<double> LeastQuota(const std::string& mount, std::string path) {
-  std::optional<double> least;
-  while (true) {
-    const std::optional<double> quota = QuotaOfGroup(mount + path);
-    if (quota.has_value()) least = std::min(least.value_or(*quota), *quota);
-    const size_t slash = path.rfind('/');
-    if (slash == std::string::npos) return least;
-    path.resize(slash);
-  }
 }
 
 }  // namespace
 
 std::optional<double> CpuQuota(const std::string& root) {
-  // One line a hierarchy, "ID:CONTROLLERS:PATH"; version 2 has no controllers.
-  const absl::StatusOr<std::string> groups = ReadFile(root + "/proc/self/cgroup", 1 << 20);
-  if (!groups.ok()) return std::nullopt;
   std::optional<double> least;
-  for (const absl::string_view line : absl::StrSplit(*groups, '\n', absl::SkipEmpty())) {
-    const std::vector<std::string> fields = absl::StrSplit(line, absl::MaxSplits(':', 2));
-    if (fields.size() != 3) continue;
-    const std::vector<std::string> controllers = absl::StrSplit(fields[1], ',');
-    const bool v1 = absl::c_linear_search(controllers, "cpu");
-    if (!v1 && !fields[1].empty()) continue;
-    for (const char* mount : {"", "/unified", "/cpu", "/cpu,cpuacct"}) {
-      const std::optional<double> quota =
-          LeastQuota(root + "/sys/fs/cgroup" + mount, fields[2] == "/" ? "" : fields[2]);
-      if (quota.has_value()) least = std::min(least.value_or(*quota), *quota);
-    }
+  for (const std::string& folder : ControlGroupFolders(root, "cpu")) {
+    const std::optional<double> quota = QuotaOfGroup(folder);
+    if (quota.has_value()) least = std::min(least.value_or(*quota), *quota);
   }
   return least;
 }

@@ -1,5 +1,6 @@
 // interp bench: latency and throughput of a program under load.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "core/annotate.h"
 #include "core/io/npy.h"
 #include "core/usable_cpus.h"
+#include "core/usable_memory.h"
 #include "interpreter/predictor.h"
 #include "tools/bench_report.h"
 #include "tools/commands.h"
@@ -58,6 +60,13 @@ struct Task {
   std::vector<int64_t> batches;  // empty: the feeds as they are
   std::vector<NamedTensor> feeds;
   std::vector<std::string> fetches;
+  PlaceKind device = PlaceKind::kCpu;  // see DeviceKindOf
+
+  size_t FeedBytes() const {
+    size_t bytes = 0;
+    for (const auto& [name, feed] : feeds) bytes += feed.size_bytes();
+    return bytes;
+  }
 };
 
 template <typename T>
@@ -127,21 +136,31 @@ absl::StatusOr<Task> Prepare(const BenchFlags& flags, const CLI::App& command, E
   Task task;
   blame = ExitCode::kUsage;
   INTERP_RETURN_IF_ERROR(ParseNumbers(flags, task));
+  INTERP_RETURN_IF_ERROR(CheckReadAgain(flags.model.model));
   blame = ExitCode::kModelUnusable;
   INTERP_ASSIGN_OR_RETURN(const Model model, LoadModel(flags.model));
   task.path = model.path;
   blame = ExitCode::kUsage;
   INTERP_RETURN_IF_ERROR(CheckModelFlags(flags.model, model));
   if (model.compiled.has_value()) INTERP_RETURN_IF_ERROR(CheckNoPlanFlags(command));
-  INTERP_RETURN_IF_ERROR(CheckRunFlags(command, flags.run, DeviceKindOf(model, task.core)));
+  task.device = DeviceKindOf(model, task.core);
+  INTERP_RETURN_IF_ERROR(CheckRunFlags(command, flags.run, task.device));
   INTERP_RETURN_IF_ERROR(ReadTensors(flags, model, task));
   return task;
 }
 
-absl::StatusOr<std::unique_ptr<Predictor>> MakePredictor(const BenchFlags& flags, const Task& task,
-                                                         int streams, ExitCode& blame) {
+PredictorOptions OptionsOf(const BenchFlags& flags, const Task& task, int streams) {
   PredictorOptions options{.fetches = task.fetches, .num_streams = streams, .core = task.core};
   for (const NamedTensor& feed : task.feeds) options.feeds.push_back(feed.first);
+  const int64_t largest = task.batches.empty() ? 0 : std::ranges::max(task.batches);
+  LimitToMachine(flags.run, task.device, streams, options.core,
+                 std::min(task.FeedBytes(), SIZE_MAX / kMaxBatch) * largest);
+  return options;
+}
+
+absl::StatusOr<std::unique_ptr<Predictor>> MakePredictor(const BenchFlags& flags, const Task& task,
+                                                         const PredictorOptions& options,
+                                                         ExitCode& blame) {
   blame = ExitCode::kModelUnusable;
   std::optional<std::string> params = flags.model.params;
   if (params->empty()) params.reset();
@@ -154,23 +173,45 @@ absl::StatusOr<std::unique_ptr<Predictor>> MakePredictor(const BenchFlags& flags
 
 absl::StatusOr<std::vector<Tensor>> Batch(const Task& task, std::optional<int64_t> batch) {
   std::vector<Tensor> feeds;
-  size_t left = kMaxArrayBytes;
+  const uint64_t most = std::min<uint64_t>(UsableMemory().value_or(kMaxArrayBytes), kMaxArrayBytes);
+  if (batch.has_value() && task.FeedBytes() > most / *batch) {
+    return InvalidArgument("--batch ", *batch, ": the feeds take more than ", FormatBytes(most),
+                           ", expected a smaller batch");
+  }
   for (const auto& [name, feed] : task.feeds) {
     if (!batch.has_value()) {
       feeds.push_back(feed);
       continue;
     }
-    if (feed.size_bytes() > left / *batch) {
-      return InvalidArgument("--batch ", *batch, ": the feeds take more than ",
-                             FormatBytes(kMaxArrayBytes), ", expected a smaller batch");
-    }
-    left -= feed.size_bytes() * *batch;
     absl::StatusOr<Tensor> repeated = RepeatFeed(feed, *batch);
     if (!repeated.ok())
       return Annotate(repeated.status(), absl::StrCat("--batch: feed '", name, "'"));
     feeds.push_back(*std::move(repeated));
   }
   return feeds;
+}
+
+// InvalidArgument for a batch whose run would take more than the limit, by what runs of one item
+// and of two take. Small ones, which warm-up would find changed, are not looked at.
+absl::Status CheckFits(const Task& task, int64_t batch, size_t limit, const Predictor& predictor) {
+  constexpr size_t kSmallShare = 64;
+  if (limit == 0 || batch <= 2 || task.FeedBytes() * batch < limit / kSmallShare) {
+    return absl::OkStatus();
+  }
+  const std::unique_ptr<InterpreterCore> core = predictor.core().Clone();
+  std::array<size_t, 2> peaks = {};
+  for (size_t i = 0; i < peaks.size(); ++i) {
+    INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> feeds, Batch(task, i + 1));
+    INTERP_RETURN_IF_ERROR(Annotate(core->Run(feeds).status(), task.path));
+    peaks[i] = core->memory().peak_bytes;
+  }
+  const double needed = static_cast<double>(peaks[0]) +
+                        static_cast<double>(peaks[1] - peaks[0]) * static_cast<double>(batch - 1);
+  if (needed <= static_cast<double>(limit)) return absl::OkStatus();
+  return InvalidArgument("--batch ", batch, ": a run would take about ",
+                         FormatBytes(static_cast<uint64_t>(needed)),
+                         " beside its feeds, and each of ", predictor.num_streams(),
+                         " streams has ", FormatBytes(limit), ", expected a smaller batch");
 }
 
 // Warms all streams up and measures. What was measured before a stop is in `result`.
@@ -200,11 +241,14 @@ absl::Status MeasureAll(const BenchFlags& flags, const Task& task, const std::st
   std::vector<std::optional<int64_t>> batches(task.batches.begin(), task.batches.end());
   if (batches.empty()) batches.emplace_back();
   for (const int streams : task.streams) {
+    const PredictorOptions options = OptionsOf(flags, task, streams);
     INTERP_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor,
-                            MakePredictor(flags, task, streams, blame));
+                            MakePredictor(flags, task, options, blame));
     report.scheduler = std::string(Name(predictor->core().scheduler()));
     for (const std::optional<int64_t>& batch : batches) {
       blame = ExitCode::kUsage;
+      INTERP_RETURN_IF_ERROR(
+          CheckFits(task, batch.value_or(1), options.core.max_memory_bytes, *predictor));
       INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> feeds, Batch(task, batch));
       INTERP_RETURN_IF_ERROR(Annotate(predictor->core().CheckFeeds(feeds), task.path));
       blame = ExitCode::kRunFailed;

@@ -102,6 +102,7 @@ absl::StatusOr<CoreOptions> ParseSideFlags(const std::string& text, uint64_t see
       CheckEffect(app, {"--timeout"}, false, "in `interp compare`, which measures nothing"));
   INTERP_ASSIGN_OR_RETURN(CoreOptions options, MakeCoreOptions(flags.plan, flags.run));
   INTERP_RETURN_IF_ERROR(CheckRunFlags(app, flags.run, options.plan.place.kind));
+  LimitToMachine(flags.run, options.plan.place.kind, /*side_by_side=*/2, options);
   options.random_seed = seed;
   return options;
 }
@@ -116,6 +117,7 @@ struct Prepared {
 absl::StatusOr<Prepared> Prepare(const Side& side, const CompareFlags& flags, ExitCode& blame) {
   blame = ExitCode::kUsage;
   INTERP_ASSIGN_OR_RETURN(const CoreOptions options, ParseSideFlags(side.flags, flags.feeds.seed));
+  INTERP_RETURN_IF_ERROR(CheckReadAgain(side.model));
   blame = ExitCode::kModelUnusable;
   INTERP_ASSIGN_OR_RETURN(
       Model model, LoadModel(ModelFlags{side.model, side.params, "", /*finds_params=*/true}));

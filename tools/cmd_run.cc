@@ -378,6 +378,7 @@ absl::StatusOr<Prepared> Prepare(const RunCommandFlags& flags, const CLI::App& c
   INTERP_RETURN_IF_ERROR(CheckEffects(flags, command, run.model, options));
   if (flags.top > 0) INTERP_RETURN_IF_ERROR(CheckTop(run.model.program, run.inputs.fetches));
   INTERP_RETURN_IF_ERROR(CheckFiles(flags, run.model.program, run.inputs));
+  LimitToMachine(flags.run, DeviceKindOf(run.model, options), /*side_by_side=*/1, options);
   blame = ExitCode::kRunFailed;
   INTERP_RETURN_IF_ERROR(CheckResultsWritable(flags, run.inputs));
   INTERP_RETURN_IF_ERROR(PrepareCore(flags, command, options, run, blame));

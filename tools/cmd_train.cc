@@ -107,6 +107,7 @@ ExitCode Train(TrainFlags& flags, const CLI::App& command, Ranks& ranks) {
   if (!options.ok()) return Fail(ExitCode::kUsage, options.status());
   const absl::Status effective = CheckTrainFlags(flags, command, options->plan.place.kind);
   if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
+  LimitToMachine(flags.run, options->plan.place.kind, flags.replicas, *options);
   options->random_seed = flags.limits.seed;
   options->rings = flags.rings;
   const auto stall_time = StallTime(flags.watch);

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 #include "absl/algorithm/container.h"
 #include "core/annotate.h"
 #include "core/device/sim_device.h"
 #include "core/program_print.h"
 #include "core/terminal_text.h"
+#include "core/usable_memory.h"
 #include "interpreter/load_cuda.h"
 #include "passes/prune.h"
 #include "tools/engine_environment.h"
@@ -270,8 +272,10 @@ absl::StatusOr<GcOptions> MakeGcOptions(const RunFlags& run) {
 void AddRunFlags(CLI::App& command, RunFlags& flags) {
   AddThreadFlags(command, flags);
   command
-      .add_option("--max-memory", flags.max_memory,
-                  "most memory for variables, parameters apart, as in 512M or 2G")
+      .add_option(
+          "--max-memory", flags.max_memory,
+          "most memory for variables, parameters apart, as in 512M or 2G; default: what the "
+          "machine or the container has left")
       ->group(kRunGroup);
   command
       .add_option("--allow-files", flags.file_folder,
@@ -357,6 +361,17 @@ absl::Status SetMemory(const RunFlags& run, CoreOptions& options) {
 }
 
 }  // namespace
+
+void LimitToMachine(const RunFlags& flags, PlaceKind kind, int side_by_side, CoreOptions& options,
+                    uint64_t reserved_bytes) {
+  if (!flags.max_memory.empty() || kind != PlaceKind::kCpu) return;
+  const std::optional<uint64_t> usable = UsableMemory();
+  if (!usable.has_value()) return;
+  // Libraries and the system's tables take some, too.
+  const uint64_t most = *usable - *usable / 16;
+  const uint64_t left = most - std::min(most, reserved_bytes);
+  options.max_memory_bytes = std::max<uint64_t>(left / static_cast<uint64_t>(side_by_side), 1);
+}
 
 absl::StatusOr<CoreOptions> MakeCoreOptions(const PlanFlags& plan, const RunFlags& run) {
   CoreOptions options;

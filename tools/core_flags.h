@@ -86,6 +86,12 @@ absl::StatusOr<std::optional<std::chrono::nanoseconds>> ParseTimeout(const std::
 // any, are of this kind.
 absl::Status CheckRunFlags(const CLI::App& command, const RunFlags& flags, PlaceKind kind);
 
+// Without --max-memory, a run on the host may take what the machine has left now, shared by so many
+// side by side, but for `reserved_bytes` that others are about to take: it fails then, and the
+// system does not kill it. `kind` as of CheckRunFlags.
+void LimitToMachine(const RunFlags& flags, PlaceKind kind, int side_by_side, CoreOptions& options,
+                    uint64_t reserved_bytes = 0);
+
 // InvalidArgument for a value that cannot be understood.
 absl::StatusOr<CoreOptions> MakeCoreOptions(const PlanFlags& plan, const RunFlags& run);
 

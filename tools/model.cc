@@ -72,6 +72,18 @@ std::string ModelFileOf(const std::string& path) {
   return found.ok() ? found->model : path;
 }
 
+absl::Status CheckReadAgain(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::file_status status = fs::status(ModelFileOf(path), error);
+  if (!fs::exists(status) || fs::is_regular_file(status) || fs::is_directory(status)) {
+    return absl::OkStatus();
+  }
+  return InvalidArgument("'", path,
+                         "' is a pipe or a device, and is read more than once: expected a "
+                         "file");
+}
+
 absl::Status CheckModelFlags(const ModelFlags& flags, const Model& model) {
   if (flags.compiled_from.empty() || model.compiled.has_value()) return absl::OkStatus();
   return InvalidArgument(model.path, ": --compiled-from is for plans, and this is a program");

@@ -37,6 +37,9 @@ std::vector<NamedFile> FilesOfParameters(const NamedFile& params, const Program&
 // The program or plan at `path`; "" for "".
 std::string ModelFileOf(const std::string& path);
 
+// InvalidArgument for a pipe or a device, of commands that read the model more than once.
+absl::Status CheckReadAgain(const std::string& path);
+
 // InvalidArgument for flags that do not go with what was loaded.
 absl::Status CheckModelFlags(const ModelFlags& flags, const Model& model);
 

@@ -18,6 +18,7 @@
 #include "passes/python_layers.h"
 #include "passes/undefined_values.h"
 #include "passes/variable_attributes.h"
+#include "tools/core_flags.h"
 #include "tools/feed_values.h"
 #include "tools/feeds.h"
 #include "tools/names.h"
@@ -124,6 +125,7 @@ absl::StatusOr<ShapedRun> RunWithShapes(Model& model, const FeedFlags& flags) {
   CoreOptions options;
   options.scheduler = SchedulerKind::kTrace;
   options.random_seed = flags.seed;
+  LimitToMachine({}, PlaceKind::kCpu, /*side_by_side=*/1, options);
   if (fetches.empty()) options.passes.disable.emplace_back(kPrunePass);  // would leave nothing
   INTERP_ASSIGN_OR_RETURN(run.vars, FindShapes(model.program, feeds, model.scope, options));
   INTERP_ASSIGN_OR_RETURN(const auto core, RunOnce(model.program, feeds, model.scope, options));
