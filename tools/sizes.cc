@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
@@ -16,6 +15,11 @@ namespace interp {
 namespace {
 
 constexpr std::array<const char*, 5> kByteUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+
+// SimpleAtod takes hexadecimal numbers, too.
+bool ParseDecimal(absl::string_view text, double* value) {
+  return text.find_first_of("xX") == text.npos && absl::SimpleAtod(text, value);
+}
 
 }  // namespace
 
@@ -30,7 +34,7 @@ absl::StatusOr<uint64_t> ParseBytes(absl::string_view text) {
     if (suffix == "T") unit = 1;
   }
   double value = 0;
-  if (!absl::SimpleAtod(number, &value) || !(value >= 0) || value * unit >= 0x1p63) {
+  if (!ParseDecimal(number, &value) || !(value >= 0) || value * unit >= 0x1p63) {
     return InvalidArgument("'", text, "' is no amount of memory, expected for example 512M or 2G");
   }
   return static_cast<uint64_t>(value * unit);
@@ -47,7 +51,7 @@ std::string FormatBytes(uint64_t bytes) {
 absl::StatusOr<std::chrono::nanoseconds> ParseDuration(absl::string_view text) {
   absl::Duration duration;
   double seconds = 0;
-  if (absl::SimpleAtod(text, &seconds)) {
+  if (ParseDecimal(text, &seconds)) {
     duration = absl::Seconds(seconds);
   } else if (!absl::ParseDuration(text, &duration)) {
     duration = absl::ZeroDuration();

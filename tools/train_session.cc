@@ -242,7 +242,9 @@ absl::Status OpenCheckpoints(const TrainFlags& flags, TrainSession& session, Exi
   INTERP_ASSIGN_OR_RETURN(Checkpoints checkpoints,
                           Annotate(Checkpoints::Open(flags.checkpoint), "--checkpoint"));
   session.checkpoints.emplace(std::move(checkpoints));
-  return flags.resume ? absl::OkStatus() : session.checkpoints->CheckNone();
+  if (flags.resume) return absl::OkStatus();
+  blame = ExitCode::kUsage;
+  return Annotate(session.checkpoints->CheckNone(), "without --resume");
 }
 
 absl::Status Resume(const TrainFlags& flags, TrainSession& session, ExitCode& blame) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "core/annotate.h"
 #include "core/io/file.h"
 #include "interpreter/train/data_parallel.h"
 #include "tools/elapsed.h"
@@ -40,8 +41,9 @@ absl::StatusOr<TrainReport> TrainingSteps::Run() {
   report.first_step = first_step_;
   report.epochs = next_.epoch;
   INTERP_RETURN_IF_ERROR(CheckOutputs());
-  INTERP_ASSIGN_OR_RETURN(TrainLog log,
-                          TrainLog::Create(flags_.log, trainer_.fetches(), first_step_));
+  INTERP_ASSIGN_OR_RETURN(
+      TrainLog log,
+      Annotate(TrainLog::Create(flags_.log, trainer_.fetches(), first_step_), "--log"));
   // Not before: nothing is lost yet, and opening a pipe may take for ever.
   WatchForInterruption();
   const Clock::time_point start = Clock::now();

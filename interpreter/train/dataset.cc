@@ -5,7 +5,10 @@
 #include <limits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "core/element_types.h"
 #include "core/near_names.h"
 
@@ -113,6 +116,18 @@ absl::StatusOr<Shape> SampleShape(const Tensor& array, const FeedSpec& feed) {
   return Shape(dims);
 }
 
+// Columns of a CSV file that are named like elements of the feed, but not as ParseCsv has them.
+std::string HintAtColumns(const std::string& feed, absl::Span<const absl::string_view> names) {
+  const auto is_element = [&](absl::string_view name) {
+    if (!absl::ConsumePrefix(&name, feed)) return false;
+    absl::ConsumePrefix(&name, "_");
+    return !name.empty() && absl::c_all_of(name, absl::ascii_isdigit);
+  };
+  if (absl::c_count_if(names, is_element) < 2) return "";
+  return absl::StrCat("; a CSV file joins columns to '", feed, "' where its first line calls them ",
+                      feed, "[0],", feed, "[1],...");
+}
+
 absl::StatusOr<Tensor> FitArray(const Tensor& array, const FeedSpec& feed) {
   if (array.shape.rank() == 0) return InvalidArgument("has no dimension that counts samples");
   INTERP_ASSIGN_OR_RETURN(Tensor fitted, ConvertTo(array, feed.dtype));
@@ -131,7 +146,8 @@ absl::StatusOr<Dataset> FitDataset(const std::vector<NamedTensor>& arrays,
     const auto found = std::find(names.begin(), names.end(), feed.name);
     if (found == names.end()) {
       return NotFound("no array for feed '", feed.name, "' ", Name(feed.dtype),
-                      ToString(feed.shape), ", there are: ", absl::StrJoin(names, " "));
+                      ToString(feed.shape), ", there are: ", absl::StrJoin(names, " "),
+                      HintAtColumns(feed.name, names));
     }
     absl::StatusOr<Tensor> fitted = FitArray(arrays[found - names.begin()].second, feed);
     if (!fitted.ok()) return Annotate(fitted.status(), absl::StrCat("array '", feed.name, "'"));

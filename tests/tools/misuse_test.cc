@@ -2,6 +2,7 @@
 // message must say. Every message is one line, and nothing is left in the folder.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -77,6 +78,12 @@ void WritePrograms() {
   Write("concat.txt",
         "program version=0\nblock 0\n  var a float32[-1,-1]\n  var b float32[-1,-1]\n"
         "  var c float32[-1,-1]\n  concat(X=[a,b]) -> (Out=c) {axis=0}\n");
+  Write("sparse.txt",
+        "program version=0\nblock 0\n  var table float32[5,2] param\n  var copy float32[5,2]\n"
+        "  var ids int64[-1] check_feed\n  var e float32[-1,2]\n  var loss float32[1]\n"
+        "  tanh(X=table) -> (Out=copy)\n"
+        "  lookup_table_v2(W=copy, Ids=ids) -> (Out=e) {is_sparse=true, padding_idx=-1}\n"
+        "  mean(X=e) -> (Out=loss)\n");
   Write("loss.txt",
         "program version=0\nblock 0\n  var x float32[-1,2] check_feed stop_gradient\n"
         "  var w float32[2,1] param\n  var h float32[-1,1]\n  var loss float32[]\n"
@@ -128,6 +135,8 @@ void WriteFixtures() {
   fs::copy_file("small.png", "pictures/a/small.png");
   Write("pictures.lst", "0\t0\tsmall.png\n");
   Write("text.idx", "1 2 3\n");
+  Write("columns.csv", "x0,x1\n1,2\n");
+  ASSERT_EQ(mkfifo("pipe", 0600), 0);
   Write("lines.txt",
         "program version=0\nblock 0\n  var x float32[2]\n  var y float32[2]\n"
         "  rexlu(X=x) -> (Out=y)\n");

@@ -20,7 +20,7 @@ TEST(ParseBytesTest, SuffixesArePowersOf1024) {
 }
 
 TEST(ParseBytesTest, RefusesWhatIsNoAmount) {
-  for (const char* text : {"", "K", "-1", "1X", "nan", "1e40", "inf", "12 M B"}) {
+  for (const char* text : {"", "K", "-1", "1X", "nan", "1e40", "inf", "12 M B", "0x10"}) {
     EXPECT_FALSE(ParseBytes(text).ok()) << text;
   }
   EXPECT_THAT(std::string(ParseBytes("lots").status().message()), HasSubstr("'lots' is no amount"));
@@ -39,7 +39,7 @@ TEST(ParseDurationTest, UnitsOrSeconds) {
 }
 
 TEST(ParseDurationTest, RefusesWhatIsNotPositive) {
-  for (const char* text : {"", "0", "-1s", "soon", "nan", "inf", "1e300"}) {
+  for (const char* text : {"", "0", "-1s", "soon", "nan", "inf", "1e300", "0x3"}) {
     EXPECT_FALSE(ParseDuration(text).ok()) << text;
   }
 }
