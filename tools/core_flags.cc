@@ -1,3 +1,4 @@
+// Long because it holds all flags of plans and runs, and what they mean together.
 #include "tools/core_flags.h"
 
 #include <algorithm>
