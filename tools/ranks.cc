@@ -121,8 +121,9 @@ absl::StatusOr<std::string> PlaceOfRank(const std::string& place, int rank) {
 
 void AddRankFlags(CLI::App& command, RankFlags& flags) {
   command
-      .add_option("--comm-timeout", flags.timeout,
-                  "longest that a rank waits for others in one collective, as in 30s")
+      .add_option(
+          "--comm-timeout", flags.timeout,
+          "longest that a rank waits for others, to meet them or in one collective, as in 30s")
       ->capture_default_str()
       ->group(kGroup);
   command

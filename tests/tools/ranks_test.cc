@@ -296,9 +296,9 @@ TEST(Ranks, AreMissedWithinTheTimeAndNamed) {
   std::ofstream(folder / "program1.txt")
       << head << "  recv_v2() -> (Out=y) {peer=0, dtype=5, out_shape=[2]}\n";
   const CommandResult result = RunRanks(2, {"run", folder / "program{rank}.txt", "--feed",
-                                            "x=random", "--fetch", "y", "--comm-timeout", "500ms"});
+                                            "x=random", "--fetch", "y", "--comm-timeout", "5s"});
   EXPECT_EQ(result.exit_code, 1) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("has waited 500 ms for rank"));
+  EXPECT_THAT(result.err, HasSubstr("has waited 5000 ms for rank"));
 }
 
 // Waits until `log` has a step, or the launcher has ended.
