@@ -100,7 +100,7 @@ absl::StatusOr<std::unique_ptr<CommThread>> CommThread::Start(MakeTransport make
     lock.unlock();
     // Nothing ends what waits for others to come.
     comm->thread_.detach();
-    comm.release();
+    static_cast<void>(comm.release());
     return absl::DeadlineExceededError(
         absl::StrCat("not all ranks have met within ", options.timeout.count(),
                      " ms: at least one of them has not started, or stands still"));

@@ -119,9 +119,12 @@ __global__ void __launch_bounds__(kBlockThreads)
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < args.shape.rows * width;
        i += int64_t{gridDim.x} * blockDim.x) {
     const int64_t column = i % width;
-    static_cast<T*>(args.x_grad)[i] = static_cast<const T*>(args.y_grad)[i] *
-                                      static_cast<const T*>(args.scales)[column] *
-                                      (weight == nullptr ? T{1} : weight[column]);
+    const T* const row = static_cast<const T*>(args.x) + (i - column);
+    T gradient = static_cast<const T*>(args.y_grad)[i] * static_cast<const T*>(args.scales)[column];
+    if (weight != nullptr) {
+      gradient = IsHidden(args.shape, row, column) ? T{0} : gradient * weight[column];
+    }
+    static_cast<T*>(args.x_grad)[i] = gradient;
   }
 }
 
