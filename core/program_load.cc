@@ -315,8 +315,6 @@ absl::Status Loader::Reserve(absl::string_view bytes, size_t offset, Block& bloc
       &rest));
   block.vars.reserve(vars);
   block.ops.reserve(ops);
-  program_.names.reserve(program_.names.size() + vars);
-  declared_in_.reserve(program_.names.size() + vars);
   return absl::OkStatus();
 }
 

@@ -35,10 +35,11 @@ std::optional<uint64_t> LeftInGroup(const std::string& folder) {
     prefix = "total_";
   }
   if (!limit.has_value() || !used.has_value()) return std::nullopt;
-  // Pages of files go before a process does.
+  // Pages of files, and what the kernel keeps of their names, go before a process does.
   const std::vector<std::string> stat = WordsOfFile(folder + "/memory.stat");
-  const uint64_t files =
-      NumberBehind(stat, prefix + "inactive_file") + NumberBehind(stat, prefix + "active_file");
+  const uint64_t files = NumberBehind(stat, prefix + "inactive_file") +
+                         NumberBehind(stat, prefix + "active_file") +
+                         NumberBehind(stat, "slab_reclaimable");
   const uint64_t kept = *used - std::min(files, *used);
   return *limit - std::min(kept, *limit);
 }

@@ -76,7 +76,7 @@ class BlockBackward {
   void EndActivation(const std::vector<VarId>& read) {
     for (const VarId var : read) {
       if (!sums_.IsIncoming(var) || sums_.Has(var)) continue;
-      if (context_.IsTensor(block_, var)) sums_.SetZeros(var, versions_.VersionAt(var, 0));
+      if (context_.IsTensor(block_, var)) sums_.SetZeros(var, versions_.ShapeAt(var, 0));
     }
   }
 
@@ -259,7 +259,7 @@ class BlockBackward {
       if (sums_.Has(var)) {
         sums_.AddUp(var);
       } else if (context_.IsTensor(block_, var)) {
-        sums_.SetZeros(var, versions_.VersionAt(var, index + 1));
+        sums_.SetZeros(var, versions_.ShapeAt(var, index + 1));
       }
     }
     Forget(outputs, /*replaced=*/gradient_block < 0 ? ArgumentsOf(op.inputs) : outputs);

@@ -8,6 +8,7 @@
 #include "core/op_role.h"
 #include "core/program_print.h"
 #include "passes/fresh_var.h"
+#include "passes/gradient_sums.h"
 #include "passes/make_op.h"
 #include "passes/op_effects.h"
 
@@ -146,12 +147,8 @@ absl::Status ForwardVersions::ReadVersions(Op& gradient, const Op& forward, size
     if (IsListedOnly(gradient, slot.name)) continue;
     for (VarId& id : slot.args) {
       const size_t position = PositionOf(forward, slot.name, id, index);
-      if (shape_alone) {
-        id = VersionAt(id, position);
-        continue;
-      }
       const absl::Status same = Check(id, position);
-      if (same.ok()) continue;
+      if (same.ok() || (shape_alone && !IsTensor(id))) continue;
       if (!IsTensor(id)) return same;
       id = CopyAt(id, position);
     }
@@ -159,8 +156,12 @@ absl::Status ForwardVersions::ReadVersions(Op& gradient, const Op& forward, size
   return absl::OkStatus();
 }
 
-VarId ForwardVersions::VersionAt(VarId id, size_t position) {
-  return !IsTensor(id) || Check(id, position).ok() ? id : CopyAt(id, position);
+VarId ForwardVersions::ShapeAt(VarId id, size_t position) {
+  if (!IsTensor(id) || Check(id, position).ok()) return id;
+  const auto [zeros, added] = shapes_.try_emplace({id, position}, -1);
+  if (!added) return zeros->second;
+  Op op = GradientSums::MakeZerosOp(id, -1);
+  return zeros->second = AddBefore(id, position, "@SHAPE@", std::move(op));
 }
 
 bool ForwardVersions::IsTensor(VarId id) const {
@@ -172,16 +173,22 @@ bool ForwardVersions::IsTensor(VarId id) const {
 VarId ForwardVersions::CopyAt(VarId id, size_t position) {
   const auto [copy, added] = copies_.try_emplace({id, position}, -1);
   if (!added) return copy->second;
+  return copy->second = AddBefore(id, position, "@BEFORE@", MakeUnaryOp("assign", id, -1));
+}
+
+// Adds an op on `id` before op `position`, and the variable that it makes, which is like `id`.
+VarId ForwardVersions::AddBefore(VarId id, size_t position, absl::string_view suffix, Op op) {
   Program& program = context_.program;
   const Var* const like = context_.declarations.Find(block_, id);
   Var var = {.dtype = like->dtype, .dims = like->dims, .lod_level = like->lod_level};
-  copy->second = var.id = FreshVar(program, absl::StrCat(program.NameOf(id), "@BEFORE@", position));
+  const VarId made = FreshVar(program, absl::StrCat(program.NameOf(id), suffix, position));
+  var.id = made;
   var.stop_gradient = true;
   context_.declarations.Add(block_, std::move(var));
-  Op op = MakeUnaryOp("assign", id, copy->second);
+  op.outputs[0].args[0] = made;
   SetRole(op, kForwardRole);
   noted_.AddBefore(position, std::move(op));
-  return copy->second;
+  return made;
 }
 
 // Whether gradients find the variable as it was before op `position`.

@@ -34,12 +34,12 @@ class ForwardVersions {
 
   // Lets a gradient of op `index`, `forward`, read what it reads of the forward part as it was at
   // the op: what is written again is copied there, also where the gradient reads no more than its
-  // shape. Errors: InvalidArgument names the op that writes
-  // again what is no tensor.
+  // shape. Errors: InvalidArgument names the op that writes again what is no tensor.
   absl::Status ReadVersions(Op& gradient, const Op& forward, size_t index);
 
-  // What has the shape that the variable has before op `position`: the variable or a copy.
-  VarId VersionAt(VarId id, size_t position);
+  // What has the shape that the variable has before op `position`: the variable, or zeros that are
+  // made there, which a variable without a value gives, too.
+  VarId ShapeAt(VarId id, size_t position);
 
   // From here on the variables are what they were before op `index` wrote them.
   void Undo(const std::vector<VarId>& vars, size_t index);
@@ -64,6 +64,7 @@ class ForwardVersions {
   absl::Status CheckOutside(VarId id, size_t position) const;
   absl::Status WritesAgain(VarId id, size_t writer) const;
   VarId CopyAt(VarId id, size_t position);
+  VarId AddBefore(VarId id, size_t position, absl::string_view suffix, Op op);
   const ForwardVersions* KeeperOf(VarId id) const;
   bool Declares(VarId id) const { return context_.declarations.FindLocal(block_, id) != nullptr; }
   const std::vector<size_t>& WritersOf(VarId id) const;
@@ -81,6 +82,7 @@ class ForwardVersions {
   // Positions of the first ops on the path to the loss that read a variable.
   absl::flat_hash_map<VarId, size_t> first_reads_;
   absl::flat_hash_map<std::pair<VarId, size_t>, VarId> copies_;  // of variables before ops
+  absl::flat_hash_map<std::pair<VarId, size_t>, VarId> shapes_;
 };
 
 }  // namespace interp

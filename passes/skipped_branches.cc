@@ -59,7 +59,7 @@ GradientSums::Part SkippedBranches::Select(const Op& op, size_t index, VarId var
   const VarId zeros = context_.program.Intern(absl::StrCat(name, "@ZERO"));
   const VarId taken = NoteTaken(condition, index);
   // Before the branch the variable may have another shape.
-  Op zero = GradientSums::MakeZerosOp(if_taken ? gradient : versions_.VersionAt(var, index), zeros);
+  Op zero = GradientSums::MakeZerosOp(if_taken ? gradient : versions_.ShapeAt(var, index), zeros);
   const ArgIds choices = if_taken ? ArgIds{zeros, gradient} : ArgIds{gradient, zeros};
   Op select = MakeOp("select_input", {{"X", choices}, {"Mask", {taken}}}, {{"Out", {gradient}}});
   SetRole(select, kBackwardRole);

@@ -252,8 +252,8 @@ class MemoryTracker {
 }  // namespace
 
 absl::Status VerifyInplace(const Program& program, const OpRegistry& ops) {
-  if (!AnyOp(program, HasPairs))
-    return absl::OkStatus();  // without sharing there is nothing to spoil
+  // Without sharing there is nothing to spoil.
+  if (!AnyOp(program, HasPairs)) return absl::OkStatus();
   return MemoryTracker(program, ops).Run();
 }
 

@@ -191,22 +191,31 @@ absl::StatusOr<std::vector<Tensor>> Batch(const Task& task, std::optional<int64_
   return feeds;
 }
 
-// InvalidArgument for a batch whose run would take more than the limit, by what runs of one item
-// and of two take. Small ones, which warm-up would find changed, are not looked at.
-absl::Status CheckFits(const Task& task, int64_t batch, size_t limit, const Predictor& predictor) {
+// InvalidArgument for a batch whose run would take more than the limit, by what runs of an item for
+// each thread and of two take: scratch memory of threads does not grow from there. Small batches,
+// which warm-up would find changed, are not looked at. `blame`: of errors of these runs, and then
+// of the batch.
+absl::Status CheckFits(const Task& task, int64_t batch, size_t limit, const Predictor& predictor,
+                       ExitCode& blame) {
   constexpr size_t kSmallShare = 64;
-  if (limit == 0 || batch <= 2 || task.FeedBytes() * batch < limit / kSmallShare) {
+  const int64_t step = std::max(predictor.core().num_threads(), 1);
+  if (limit == 0 || batch <= 2 * step || task.FeedBytes() * batch < limit / kSmallShare) {
     return absl::OkStatus();
   }
   const std::unique_ptr<InterpreterCore> core = predictor.core().Clone();
   std::array<size_t, 2> peaks = {};
   for (size_t i = 0; i < peaks.size(); ++i) {
-    INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> feeds, Batch(task, i + 1));
+    const auto items = static_cast<int64_t>(i + 1) * step;
+    INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> feeds, Batch(task, items));
+    INTERP_RETURN_IF_ERROR(Annotate(core->CheckFeeds(feeds), task.path));
+    blame = ExitCode::kRunFailed;
     INTERP_RETURN_IF_ERROR(Annotate(core->Run(feeds).status(), task.path));
+    blame = ExitCode::kUsage;
     peaks[i] = core->memory().peak_bytes;
   }
+  const double grown = static_cast<double>(peaks[1]) - static_cast<double>(peaks[0]);
   const double needed = static_cast<double>(peaks[0]) +
-                        static_cast<double>(peaks[1] - peaks[0]) * static_cast<double>(batch - 1);
+                        grown * static_cast<double>(batch - step) / static_cast<double>(step);
   if (needed <= static_cast<double>(limit)) return absl::OkStatus();
   return InvalidArgument("--batch ", batch, ": a run would take about ",
                          FormatBytes(static_cast<uint64_t>(needed)),
@@ -247,8 +256,10 @@ absl::Status MeasureAll(const BenchFlags& flags, const Task& task, const std::st
     report.scheduler = std::string(Name(predictor->core().scheduler()));
     for (const std::optional<int64_t>& batch : batches) {
       blame = ExitCode::kUsage;
-      INTERP_RETURN_IF_ERROR(
-          CheckFits(task, batch.value_or(1), options.core.max_memory_bytes, *predictor));
+      const size_t limit = predictor->core().plan().options.place.on_host()
+                               ? options.core.max_memory_bytes
+                               : size_t{0};
+      INTERP_RETURN_IF_ERROR(CheckFits(task, batch.value_or(1), limit, *predictor, blame));
       INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> feeds, Batch(task, batch));
       INTERP_RETURN_IF_ERROR(Annotate(predictor->core().CheckFeeds(feeds), task.path));
       blame = ExitCode::kRunFailed;

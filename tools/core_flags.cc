@@ -17,6 +17,7 @@
 #include "tools/exit_code.h"
 #include "tools/flag_effects.h"
 #include "tools/number_flag.h"
+#include "tools/ranks.h"
 #include "tools/repeated_flag.h"
 #include "tools/sizes.h"
 
@@ -371,7 +372,8 @@ void LimitToMachine(const RunFlags& flags, PlaceKind kind, int side_by_side, Cor
   // Libraries and the system's tables take some, too.
   const uint64_t most = *usable - *usable / 16;
   const uint64_t left = most - std::min(most, reserved_bytes);
-  options.max_memory_bytes = std::max<uint64_t>(left / static_cast<uint64_t>(side_by_side), 1);
+  const auto shares = static_cast<uint64_t>(side_by_side) * RanksOfThisMachine();
+  options.max_memory_bytes = std::max<uint64_t>(left / shares, 1);
 }
 
 absl::StatusOr<CoreOptions> MakeCoreOptions(const PlanFlags& plan, const RunFlags& run) {

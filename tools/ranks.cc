@@ -108,6 +108,14 @@ void SilenceStandardOutput() {
 
 }  // namespace
 
+int RanksOfThisMachine() {
+  for (const char* name :
+       {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"}) {
+    if (const int size = NumberOf(name); size > 0) return size;
+  }
+  return 1;
+}
+
 absl::StatusOr<std::string> PlaceOfRank(const std::string& place, int rank) {
   if (place != Name(PlaceKind::kCuda)) {
     return absl::StrReplaceAll(place, {{kPlaceholder, absl::StrCat(rank)}});
@@ -123,7 +131,8 @@ void AddRankFlags(CLI::App& command, RankFlags& flags) {
   command
       .add_option(
           "--comm-timeout", flags.timeout,
-          "longest that a rank waits for others, to meet them or in one collective, as in 30s")
+          "longest that a rank waits for others, to meet them (10s at least) or in one collective, "
+          "as in 30s")
       ->capture_default_str()
       ->group(kGroup);
   command
@@ -144,7 +153,9 @@ absl::Status CheckStartedAlone(absl::string_view command) {
 }
 
 ExitCode Ranks::FailToJoin(const absl::Status& status) {
-  return Fail(absl::IsDeadlineExceeded(status) ? ExitCode::kRunFailed : ExitCode::kUsage, status);
+  if (!absl::IsDeadlineExceeded(status)) return Fail(ExitCode::kUsage, status);
+  // A thread is still within MPI_Init, with which destructors would race.
+  std::_Exit(static_cast<int>(Fail(ExitCode::kRunFailed, status)));
 }
 
 absl::StatusOr<Ranks> Ranks::Join(const RankFlags& flags) {

@@ -27,6 +27,9 @@ void AddRankFlags(CLI::App& command, RankFlags& flags);
 // the launcher does not tell.
 absl::StatusOr<std::string> PlaceOfRank(const std::string& place, int rank);
 
+// How many of the ranks run on this machine, as the launcher tells; else 1.
+int RanksOfThisMachine();
+
 // InvalidArgument where a launcher has started several processes: what `command` writes would be
 // written by each of them.
 absl::Status CheckStartedAlone(absl::string_view command);

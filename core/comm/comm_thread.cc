@@ -94,15 +94,15 @@ absl::StatusOr<std::unique_ptr<CommThread>> CommThread::Start(MakeTransport make
     return absl::OkStatus();
   }));
   std::unique_lock lock(comm->mutex_);
-  const bool met =
-      comm->changed_.wait_for(lock, comm->options_.timeout, [&] { return comm->ready_; });
+  const auto patience = std::max(comm->options_.timeout, CommOptions::kLeastMeeting);
+  const bool met = comm->changed_.wait_for(lock, patience, [&] { return comm->ready_; });
   if (!met) {
     lock.unlock();
-    // Nothing ends what waits for others to come.
+    // Nothing ends what waits for others to come: the thread keeps what it uses.
     comm->thread_.detach();
     static_cast<void>(comm.release());
     return absl::DeadlineExceededError(
-        absl::StrCat("not all ranks have met within ", options.timeout.count(),
+        absl::StrCat("not all ranks have met within ", patience.count(),
                      " ms: at least one of them has not started, or stands still"));
   }
   const absl::Status error = comm->error_;

@@ -30,7 +30,10 @@
 namespace interp {
 
 struct CommOptions {
-  // Of one collective or message, from when it is the first of its lane; a hundred years at most.
+  // What ranks have for their first meeting at least: they start one after the other.
+  static constexpr std::chrono::milliseconds kLeastMeeting = std::chrono::seconds(10);
+  // Of the first meeting of all ranks, and of one collective or message, from when it is the first
+  // of its lane; a hundred years at most.
   std::chrono::milliseconds timeout = std::chrono::minutes(5);
   // Compares kind, dtype, count, root and position of each collective, and of a store's the key,
   // over the ranks before it starts: a round of small messages more.
@@ -73,7 +76,9 @@ struct CommJob {
 // Thread-safety: all methods.
 class CommThread {
  public:
-  // Makes the transport on the new thread. Errors: those of `make`.
+  // Makes the transport on the new thread. Errors: those of `make`; DeadlineExceeded where it has
+  // not come back in time. The thread goes on then, and destructors of the process may race with
+  // it.
   static absl::StatusOr<std::unique_ptr<CommThread>> Start(MakeTransport make, CommOptions options);
   // Drops what is under way; leaves the others in peace where nothing has failed.
   ~CommThread();

@@ -35,10 +35,20 @@ void SettleAll(Engines& engines, std::unique_lock<std::mutex>& lock) {
   }
 }
 
-// All or none.
-bool HoldAll(Engines& engines) {
+bool HoldWithin(EngineCore& core, std::chrono::microseconds patience) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (!core.Hold()) {
+    if (std::chrono::steady_clock::now() >= until) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  return true;
+}
+
+// All or none. What is held waits for a busy one, which may be waiting for what is held: not for
+// longer than `patience`.
+bool HoldAll(Engines& engines, std::chrono::microseconds patience) {
   size_t held = 0;
-  while (held < engines.all.size() && engines.all[held]->Hold()) ++held;
+  while (held < engines.all.size() && HoldWithin(*engines.all[held], patience)) ++held;
   if (held == engines.all.size()) return true;
   while (held > 0) engines.all[--held]->LetGo();
   return false;
@@ -47,9 +57,10 @@ bool HoldAll(Engines& engines) {
 void BeforeForkOfAll() {
   Engines& engines = AllEngines();
   std::unique_lock<std::mutex> lock(engines.mutex);
-  do {
-    SettleAll(engines, lock);
-  } while (!HoldAll(engines));
+  std::chrono::microseconds patience{100};
+  for (SettleAll(engines, lock); !HoldAll(engines, patience); SettleAll(engines, lock)) {
+    patience = std::min<std::chrono::microseconds>(2 * patience, std::chrono::seconds(1));
+  }
   for (EngineCore* core : engines.all) core->BeforeFork();
   lock.release();  // AfterForkOfAll opens it
 }

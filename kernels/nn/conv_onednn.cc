@@ -292,13 +292,14 @@ absl::Status OnednnConv::RunUnbounded(const PackedWeights& weights, const void* 
                                              /*late=*/true));
     INTERP_ASSIGN_OR_RETURN(other.scratchpad, NewPackedArray(other.conv->scratchpad_bytes()));
   }
-  std::vector<float> filter(folded_desc_.get_size() / sizeof(float));
+  std::vector<float> filter;
+  ChannelFold fold;
   INTERP_RETURN_IF_ERROR(CatchErrors([&] {
+    filter.resize(folded_desc_.get_size() / sizeof(float));
+    if (bias_ >= 0) fold.bias.assign(weights.bias, weights.bias + bias_bytes_ / sizeof(float));
     return Reorder(packed_desc_, weights.filter.get_data_handle(),
                    memory(folded_desc_, Engine(), filter.data()));
   }));
-  ChannelFold fold;
-  if (bias_ >= 0) fold.bias.assign(weights.bias, weights.bias + bias_bytes_ / sizeof(float));
   INTERP_ASSIGN_OR_RETURN(auto arrays, other.conv->Pack(filter.data(), fold, /*num_threads=*/1));
   INTERP_ASSIGN_OR_RETURN(const auto packed, other.conv->Use(std::move(arrays)));
   return other.conv->Run(packed, in, out, other.scratchpad.mutable_raw_data());

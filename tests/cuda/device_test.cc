@@ -93,7 +93,6 @@ TEST_F(CudaDeviceTest, EventsThatWereNotRecordedHoldUpNobody) {
   EXPECT_THAT(stream->Wait(*event), IsOk());
 }
 
-// Libraries refuse a workspace that is aligned to less.
 TEST_F(CudaDeviceTest, AsksForEventsAndLeavesNoError) {
   Begin({.execution = SimOptions::Execution::kThreads, .max_delay_ns = 30'000'000});
   const auto stream = OpenStream(*device_);
@@ -112,6 +111,7 @@ TEST_F(CudaDeviceTest, AsksForEventsAndLeavesNoError) {
   EXPECT_THAT(stream->Synchronize(), IsOk());
 }
 
+// Libraries refuse a workspace that is aligned to less.
 TEST_F(CudaDeviceTest, PoolsGiveMemoryAlignedAsLibrariesExpect) {
   const auto stream = OpenStream(*device_);
   const std::shared_ptr<StreamPool> pool = StreamPool::Create(*device_, {});

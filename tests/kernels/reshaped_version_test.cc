@@ -124,6 +124,33 @@ TEST(ReshapedVersionTest, ABranchOverwritesWhatItHasRead) {
   ExpectGradients(absl::StrCat(kReadX, kBranch, kEnd, kBlock, kReadX, kNewX));
 }
 
+// t has no value where the branch is not taken, and is written later.
+TEST(ReshapedVersionTest, ABranchThatIsNotTakenHasGivenNothing) {
+  ExpectGradients(
+      absl::StrCat("  less_than(X=n, Y=i) -> (Out=go)\n"
+                   "  conditional_block(Cond=go, Input=[x, s, v]) -> (Out=[s, t], Scope=steps) "
+                   "{sub_block=block:1, is_scalar_condition=true}\n"
+                   "  concat(X=[w, v]) -> (Out=t) {axis=0}\n"
+                   "  elementwise_mul(X=x, Y=t) -> (Out=x)\n",
+                   kEnd, kBlock,
+                   "  scale(X=x) -> (Out=t) {scale=2.0}\n"
+                   "  reduce_mean(X=t) -> (Out=m) {dim=[0], keep_dim=true, reduce_all=true}\n"
+                   "  elementwise_mul(X=s, Y=m) -> (Out=q)\n"
+                   "  assign(X=q) -> (Out=s)\n"));
+}
+
+// The branch names t as an input, too, before anybody has written it.
+TEST(ReshapedVersionTest, ABranchWritesWhatHadNoValue) {
+  ExpectGradients(
+      absl::StrCat("  conditional_block(Cond=go, Input=[x, s, v, t]) -> (Out=[s, t], Scope=steps) "
+                   "{sub_block=block:1, is_scalar_condition=true}\n"
+                   "  elementwise_mul(X=x, Y=t) -> (Out=x)\n",
+                   kEnd, kBlock,
+                   "  scale(X=x) -> (Out=t) {scale=2.0}\n"
+                   "  elementwise_mul(X=s, Y=v) -> (Out=q)\n"
+                   "  assign(X=q) -> (Out=s)\n"));
+}
+
 TEST(ReshapedVersionTest, ABranchReadsInVain) {
   ExpectGradients(absl::StrCat(kReadX,
                                "  conditional_block(Cond=go, Input=[x, v]) -> (Out=x, Scope=steps) "

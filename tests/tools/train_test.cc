@@ -392,7 +392,9 @@ TEST(Train, EndsAtOnceWhenItWaitsForAReader) {
   const CommandResult result =
       RunProgramAnd("interp", regression.Arguments({"--steps", "3", "--log", regression / "pipe"}),
                     [](pid_t child, const std::string& err) {
-                      while (Read(err).find("data: [") == std::string::npos || !Waits(child)) {
+                      const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+                      while ((Read(err).find("data: [") == std::string::npos || !Waits(child)) &&
+                             std::chrono::steady_clock::now() < until) {
                         std::this_thread::sleep_for(std::chrono::milliseconds(20));
                       }
                       kill(child, SIGTERM);

@@ -62,8 +62,8 @@ def _settings(options: dict[str, Any]) -> _interp.CoreSettings:
         except TypeError:
             wanted = type(getattr(settings, name)).__name__
             if wanted == "int" and isinstance(value, (int, np.integer)):
-                raise InvalidArgument(f"{name} is {value}, expected a number from 0 on that"
-                                      " is not as large") from None
+                raise InvalidArgument(f"{name} is {value}, expected a number of"
+                                      " 64 bits from 0 on") from None
             raise TypeError(f"option '{name}' is {value!r}, expected a value of type {wanted}"
                             " that fits") from None
     return settings
@@ -75,7 +75,7 @@ def _count(name: str, value: Any) -> int:
         raise TypeError(f"{name} is {value!r}, expected an integer")
     count = operator.index(value)
     if not -(1 << 31) <= count < 1 << 31:
-        raise InvalidArgument(f"{name} is {count}, expected a number from 1 on that is not as large")
+        raise InvalidArgument(f"{name} is {count}, expected a number of 31 bits from 1 on")
     return count
 
 

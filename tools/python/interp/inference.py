@@ -64,6 +64,7 @@ class Config:
         self._threads = 0
         self._place = "cpu"
         self._precision = PrecisionType.Float32
+        self._gpu_precision = PrecisionType.Float32
         self._optimizes = True
         self._reuses_memory = True
         self._deleted: list[str] = []
@@ -114,8 +115,10 @@ class Config:
     def enable_use_gpu(self, memory_pool_init_size_mb: int = 0, device_id: int = 0,
                        precision_mode: PrecisionType = PrecisionType.Float32) -> None:
         """Runs on that GPU. Its memory is taken as it is needed, whatever the first size."""
+        if not isinstance(precision_mode, PrecisionType):
+            raise TypeError(f"precision_mode is {precision_mode!r}, expected a PrecisionType")
         self._place = f"cuda:{device_id}"
-        self._precision = precision_mode
+        self._gpu_precision = precision_mode
 
     def disable_gpu(self) -> None:
         self._place = "cpu"
@@ -181,9 +184,13 @@ class Config:
     def summary(self) -> str:
         """What is set, a line each."""
         rows = [("model", self._model), ("params", self._params), ("place", self._place),
-                ("threads", self._threads), ("precision", self._precision.value),
+                ("threads", self._threads), ("precision", self._precision_here().value),
                 ("left out passes", " ".join(self._options()["disable_passes"]))]
         return "".join(f"{name}: {value}\n" for name, value in rows)
+
+    def _precision_here(self) -> PrecisionType:
+        """That of the GPU and that of the CPU are set apart."""
+        return self._gpu_precision if self.use_gpu() else self._precision
 
     def _options(self) -> dict[str, Any]:
         """Those of interp.Predictor."""
@@ -192,10 +199,11 @@ class Config:
             disabled.extend(_OPTIMIZATIONS)
         if not self._reuses_memory:
             disabled.append("inplace")
-        precise = self._precision == PrecisionType.Float32
+        precision = self._precision_here()
+        precise = precision == PrecisionType.Float32
         return {"num_threads": self._threads, "place": self._place,
                 "disable_passes": list(dict.fromkeys(disabled)),
-                "enable_passes": [] if precise else [self._precision.value]}
+                "enable_passes": [] if precise else [precision.value]}
 
 
 for _name, _why in _REFUSED.items():
