@@ -35,10 +35,7 @@ inline bool HasMpi() {
   }
 
 inline std::vector<std::string> RanksOf(int count, const std::vector<std::string>& arguments) {
-  // Interrupted ranks write a checkpoint, which may take longer than the second that is the
-  // default.
-  std::vector<std::string> all = {
-      "--allow-run-as-root", "--oversubscribe", "--mca", "odls_base_sigkill_timeout", "60", "-n"};
+  std::vector<std::string> all = {"--allow-run-as-root", "--oversubscribe", "-n"};
   all.push_back(std::to_string(count));
   all.emplace_back(INTERP_BINARY_DIR "/interp");
   all.insert(all.end(), arguments.begin(), arguments.end());

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "tests/tools/rank_training.h"
 
 namespace interp::testing {
@@ -323,7 +324,8 @@ std::vector<pid_t> RanksUnder(pid_t launcher) {
   return ranks;
 }
 
-// mpirun makes of both signals SIGTERM for each rank, and a kill a second later.
+// mpirun makes of both signals SIGTERM for each rank, and a kill a second later; here 5, as disks
+// may be busy.
 TEST(Ranks, EndAfterTheSameStepWhenInterrupted) {
   SKIP_WITHOUT_MPI();
   const std::unique_ptr<Training> training = Training::OfClicks();
@@ -333,15 +335,18 @@ TEST(Ranks, EndAfterTheSameStepWhenInterrupted) {
     const std::vector<std::string> arguments =
         training->Arguments(name, {"--data-parallel", "--steps", "100000000", "--checkpoint",
                                    folder, "--checkpoint-every", "1000000000"});
+    std::vector<std::string> launch = {"--mca", "odls_base_sigkill_timeout", "5"};
+    for (std::string& word : RanksOf(2, arguments)) launch.push_back(std::move(word));
     const CommandResult result =
-        RunProgramAnd(kMpirun, RanksOf(2, arguments), [&](pid_t launcher, const std::string&) {
+        RunProgramAnd(kMpirun, launch, [&](pid_t launcher, const std::string&) {
           if (!HasStep(*training / (name + ".csv"), launcher)) return;
           kill(one_rank ? RanksUnder(launcher).at(1) : launcher, SIGINT);
         });
     // mpirun that was interrupted itself says 1.
     EXPECT_EQ(result.exit_code, one_rank ? 130 : 1) << result.err;
     const std::string step = std::to_string(Losses(*training / (name + ".csv")).size());
-    const std::string end = "train.pdmodel: interrupted after step " + step + "; --resume goes on";
+    const std::string end =
+        absl::StrCat("train.pdmodel: interrupted after step ", step, "; --resume goes on");
     EXPECT_THAT(result.err, AllOf(HasSubstr("rank 1: "), HasSubstr(end)));
     EXPECT_TRUE(std::filesystem::exists(folder + "/step-" + step)) << result.err;
   }
