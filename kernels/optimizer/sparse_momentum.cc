@@ -49,9 +49,10 @@ absl::Status Infer(InferContext& ctx) {
   }
   Shape expected = param;
   expected[static_cast<int>(axis)] = index.shape[0];
-  if (!(ctx.input(kGrad).shape == expected)) {
-    return InvalidArgument("input 'Grad' has shape ", ToString(ctx.input(kGrad).shape),
-                           ", expected ", ToString(expected));
+  const Tensor& grad = ctx.input(kGrad);
+  if (!IsFloating(grad.dtype) || !(grad.shape == expected)) {
+    return InvalidArgument("input 'Grad' is ", DescribeType(grad), ", expected floats of shape ",
+                           ToString(expected));
   }
   return InferUpdateButGrad<kMomentum>(ctx);
 }
