@@ -348,7 +348,7 @@ TEST(Ranks, EndAfterTheSameStepWhenInterrupted) {
     const std::string end =
         absl::StrCat("train.pdmodel: interrupted after step ", step, "; --resume goes on");
     EXPECT_THAT(result.err, AllOf(HasSubstr("rank 1: "), HasSubstr(end)));
-    EXPECT_TRUE(std::filesystem::exists(folder + "/step-" + step)) << result.err;
+    EXPECT_TRUE(std::filesystem::exists(absl::StrCat(folder, "/step-", step))) << result.err;
   }
 }
 
