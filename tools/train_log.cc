@@ -82,12 +82,18 @@ absl::StatusOr<TrainLog> TrainLog::Create(const std::string& path,
   INTERP_ASSIGN_OR_RETURN(
       const std::string kept,
       KeptLines(path, absl::StrJoin(columns, ",") + "\n", std::ssize(columns), after));
-  // Beside its place first: a run that is killed here has not lost the lines of those before.
-  INTERP_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(path));
-  INTERP_RETURN_IF_ERROR(writer.Append(kept));
-  INTERP_RETURN_IF_ERROR(writer.Commit());
+  std::error_code ignored;
+  const bool is_pipe = std::filesystem::is_fifo(path, ignored);
+  if (!is_pipe) {
+    // Beside its place first: a run that is killed here has not lost the lines of those before.
+    INTERP_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(path));
+    INTERP_RETURN_IF_ERROR(writer.Append(kept));
+    INTERP_RETURN_IF_ERROR(writer.Commit());
+  }
   log.file_.reset(std::fopen(path.c_str(), "ae"));
   if (log.file_ == nullptr) return CannotWrite(path);
+  // A pipe is opened once: its reader may leave when it is closed.
+  if (is_pipe && std::fputs(kept.c_str(), log.file_.get()) < 0) return CannotWrite(path);
   return log;
 }
 
