@@ -29,9 +29,7 @@ struct Attrs {
 };
 
 Attrs ReadAttrs(AttrReader& reader) {
-  Attrs attrs = {ReadDropout(reader), ReadIntListAttr(reader, "axis")};
-  attrs.dropout.seed = reader.Int("seed", 0);
-  return attrs;
+  return {ReadDropout(reader), ReadIntListAttr(reader, "axis")};
 }
 
 absl::StatusOr<Shape> MaskShape(const Shape& x, const IntList& axes) {

@@ -320,6 +320,28 @@ TEST(RandomOpsTest, DropoutOfAllAndOfNothing) {
   }
 }
 
+// With a seed as Paddle 2.6.2 does; a seed that is not fixed does not count.
+TEST(RandomOpsTest, DropoutNdDrawsBySeedsThatAreFixed) {
+  const Tensor ones = VectorOf<float>(std::vector<float>(16, 1));
+  const auto draw = [&](bool fixed, const std::string& name) {
+    std::string text = "block 0\n  var x float32[-1]\n";
+    for (const char* number : {"1", "2"}) {
+      absl::StrAppend(&text, "  var out", number, " float32[-1]\n  var mask", number,
+                      " uint8[-1]\n");
+    }
+    for (const char* number : {"1", "2"}) {
+      absl::StrAppend(&text, "  dropout_nd(X=x) -> (Out=out", number, ", Mask=mask", number,
+                      ") {axis=[0], dropout_prob=0.5, seed=5, fix_seed=", fixed ? "true" : "false",
+                      ", dropout_implementation=\"upscale_in_train\"}\n");
+    }
+    return Values<float>(Draw(text, name, {.feeds = {ones}}));
+  };
+  EXPECT_THAT(draw(true, "out1"),
+              ::testing::ElementsAre(2, 0, 0, 2, 0, 0, 0, 2, 2, 0, 0, 2, 0, 2, 0, 0));
+  EXPECT_EQ(draw(true, "out2"), draw(true, "out1"));
+  EXPECT_NE(draw(false, "out2"), draw(false, "out1"));
+}
+
 TEST(RandomOpsTest, BatchSizeLikeTakesOneDimension) {
   const Tensor x = Tensor::Of<float>({3, 2}, std::vector<float>(6, 0));
   for (const std::string op : {"uniform_random", "gaussian_random"}) {
