@@ -1,11 +1,7 @@
 // dropout. In training elements are zeroed with probability dropout_prob, and with upscale_in_train
 // the others are divided by 1 - dropout_prob; in tests downgrade_in_infer multiplies by it instead.
 // Mask is 1 where an element was kept; tests leave it empty.
-#include "kernels/nn/dropout.h"
-
-#include "kernels/random/draw.h"
-#include "kernels/util/arithmetic.h"
-#include "kernels/util/copy.h"
+#include "kernels/nn/dropout_kernel.h"
 
 namespace interp::nn {
 namespace {
@@ -18,9 +14,7 @@ constexpr int kMask = 1;
 void InferDTypes(DTypeContext& ctx) { ctx.Set(kMask, DType::kUInt8); }
 
 absl::Status Infer(InferContext& ctx) {
-  if (const Tensor* seed = ctx.optional_input(kSeed); seed != nullptr && seed->numel() != 1) {
-    return InvalidArgument("input 'Seed' is ", DescribeType(*seed), ", expected one element");
-  }
+  INTERP_RETURN_IF_ERROR(CheckSeed(ctx, kSeed));
   ctx.ShareShape(kX, kOut);
   if (!ctx.attrs<DropoutAttrs>().test) {
     ctx.SetShape(kMask, ctx.input(kX).shape);
@@ -32,13 +26,6 @@ absl::Status Infer(InferContext& ctx) {
   none[0] = 0;
   ctx.SetShape(kMask, none);
   return absl::OkStatus();
-}
-
-absl::StatusOr<int32_t> Seed(const KernelContext& ctx) {
-  const Tensor* seed = ctx.optional_input(kSeed);
-  if (seed == nullptr) return ctx.attrs<DropoutAttrs>().seed;
-  INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> values, InferContext::Integers(*seed));
-  return static_cast<int32_t>(values[0]);
 }
 
 // Where elements go and what is done to those that stay. `mask` may be null.
@@ -56,43 +43,21 @@ struct Dropping {
 };
 
 template <typename T>
-void DropSeeded(int32_t seed, float probability, int64_t n, const Dropping<T>& drop) {
-  std::mt19937_64 engine = random::SeededEngine(seed);
-  std::uniform_real_distribution<float> uniform(0, 1);
-  for (int64_t i = 0; i < n; ++i) drop(i, probability < 1 && uniform(engine) >= probability);
-}
-
-template <typename T>
 absl::Status Dropout(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const DropoutAttrs attrs, DropoutAttrsOf(ctx));
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
   if (attrs.test) {
-    if (attrs.upscale_in_train) {
-      CopyUnlessShared(x, out);
-      return absl::OkStatus();
-    }
-    const auto factor = static_cast<ComputeType<T>>(1.0F - attrs.probability);
-    const T* from = x.data<T>();
-    T* to = out.mutable_data<T>();
-    ParallelFor(ctx.num_threads(), x.numel(), kElementwiseGrain, [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) to[i] = static_cast<T>(from[i] * factor);
-    });
+    ScaleInTests<T>(ctx, attrs, x, out);
     return absl::OkStatus();
   }
   Tensor* mask_tensor = ctx.optional_output(kMask);
   uint8_t* mask = mask_tensor == nullptr ? nullptr : mask_tensor->mutable_data<uint8_t>();
-  INTERP_ASSIGN_OR_RETURN(const int32_t seed, Seed(ctx));
+  INTERP_ASSIGN_OR_RETURN(const int32_t seed, SeedOf(ctx, kSeed, attrs.seed));
   using C = ComputeType<T>;
   const C divisor = attrs.upscale_in_train ? static_cast<C>(1.0F - attrs.probability) : C{1};
   const Dropping<T> drop = {x.data<T>(), out.mutable_data<T>(), mask, divisor};
-  if (seed != 0) {
-    DropSeeded(seed, attrs.probability, x.numel(), drop);
-    return absl::OkStatus();
-  }
-  const uint64_t dropped = Threshold32(attrs.probability);
-  random::ForEachBits32(ctx, x.numel(),
-                        [=](int64_t i, uint32_t bits) { drop(i, bits >= dropped); });
+  ForEachKept(ctx, seed, attrs.probability, x.numel(), drop);
   return absl::OkStatus();
 }
 

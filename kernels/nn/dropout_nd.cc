@@ -1,12 +1,8 @@
 // dropout_nd: dropout of whole slices. Mask has one number for each index of the dimensions in
 // `axis` and 1 in place of the others; tests leave it empty. dropout_nd_grad: X@GRAD = Out@GRAD
 // Mask, divided as dropout_nd has divided.
-#include <vector>
-
-#include "kernels/nn/dropout.h"
-#include "kernels/random/draw.h"
+#include "kernels/nn/dropout_kernel.h"
 #include "kernels/util/broadcast.h"
-#include "kernels/util/copy.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/shape_args.h"
 
@@ -44,9 +40,7 @@ absl::StatusOr<Shape> MaskShape(const Shape& x, const IntList& axes) {
 
 absl::Status Infer(InferContext& ctx) {
   const Attrs& attrs = ctx.attrs<Attrs>();
-  if (const Tensor* seed = ctx.optional_input(kSeed); seed != nullptr && seed->numel() != 1) {
-    return InvalidArgument("input 'Seed' is ", DescribeType(*seed), ", expected one element");
-  }
+  INTERP_RETURN_IF_ERROR(CheckSeed(ctx, kSeed));
   ctx.ShareShape(kX, kOut);
   INTERP_ASSIGN_OR_RETURN(const Shape mask, MaskShape(ctx.input(kX).shape, attrs.axes));
   ctx.SetShape(kMask, attrs.dropout.test ? Shape{0} : mask);
@@ -54,26 +48,11 @@ absl::Status Infer(InferContext& ctx) {
 }
 
 absl::Status FillMask(KernelContext& ctx) {
-  const Attrs& attrs = ctx.attrs<Attrs>();
-  int64_t seed = attrs.dropout.seed;
-  if (const Tensor* const tensor = ctx.optional_input(kSeed)) {
-    INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> values, InferContext::Integers(*tensor));
-    seed = values[0];
-  }
-  const float probability = attrs.dropout.probability;
-  const int64_t n = ctx.output(kMask).numel();
+  const DropoutAttrs& attrs = ctx.attrs<Attrs>().dropout;
+  INTERP_ASSIGN_OR_RETURN(const int32_t seed, SeedOf(ctx, kSeed, attrs.seed));
   auto* const mask = ctx.output(kMask).mutable_data<uint8_t>();
-  if (seed == 0) {
-    const uint64_t dropped = Threshold32(probability);
-    random::ForEachBits32(ctx, n,
-                          [=](int64_t i, uint32_t bits) { mask[i] = bits >= dropped ? 1 : 0; });
-    return absl::OkStatus();
-  }
-  std::mt19937_64 engine = random::SeededEngine(static_cast<int32_t>(seed));
-  std::uniform_real_distribution<float> uniform(0, 1);
-  for (int64_t i = 0; i < n; ++i) {
-    mask[i] = probability < 1 && uniform(engine) >= probability ? 1 : 0;
-  }
+  ForEachKept(ctx, seed, attrs.probability, ctx.output(kMask).numel(),
+              [=](int64_t i, bool keep) { mask[i] = keep ? 1 : 0; });
   return absl::OkStatus();
 }
 
@@ -94,23 +73,10 @@ void Mask(const KernelContext& ctx, const Tensor& mask, const Tensor& from, Tens
                });
 }
 
-// What tests do.
-template <typename T>
-void Scale(const KernelContext& ctx, const Tensor& from, Tensor& to) {
-  const DropoutAttrs& attrs = ctx.attrs<Attrs>().dropout;
-  if (attrs.upscale_in_train) return CopyUnlessShared(from, to);
-  const T factor = static_cast<T>(1.0F - attrs.probability);
-  const T* const values = from.data<T>();
-  T* const results = to.mutable_data<T>();
-  ParallelFor(ctx.num_threads(), from.numel(), kElementwiseGrain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) results[i] = values[i] * factor;
-  });
-}
-
 template <typename T>
 absl::Status Dropout(KernelContext& ctx) {
   if (ctx.attrs<Attrs>().dropout.test) {
-    Scale<T>(ctx, ctx.input(kX), ctx.output(kOut));
+    ScaleInTests<T>(ctx, ctx.attrs<Attrs>().dropout, ctx.input(kX), ctx.output(kOut));
     return absl::OkStatus();
   }
   INTERP_RETURN_IF_ERROR(FillMask(ctx));
@@ -137,7 +103,7 @@ absl::Status DropoutGrad(KernelContext& ctx) {
   Tensor* const x_grad = ctx.optional_output(kXGrad);
   if (x_grad == nullptr) return absl::OkStatus();
   if (ctx.attrs<Attrs>().dropout.test) {
-    Scale<T>(ctx, ctx.input(kOutGrad), *x_grad);
+    ScaleInTests<T>(ctx, ctx.attrs<Attrs>().dropout, ctx.input(kOutGrad), *x_grad);
   } else {
     Mask<T>(ctx, ctx.input(kMaskIn), ctx.input(kOutGrad), *x_grad);
   }

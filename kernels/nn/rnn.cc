@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "core/constant_elements.h"
+#include "kernels/nn/dropout_kernel.h"
 #include "kernels/nn/onednn.h"
 #include "kernels/nn/rnn_shapes.h"
-#include "kernels/random/draw.h"
 #include "kernels/util/gradient_op.h"
 
 namespace interp::nn {
@@ -101,17 +101,8 @@ absl::StatusOr<std::shared_ptr<const RnnWeights<E>>> Weights(KernelContext& ctx,
 // Draws the mask between layers, with a seed of its own like Paddle.
 void DrawMask(const KernelContext& ctx, const RnnAttrs& attrs, Tensor& mask) {
   uint8_t* const values = mask.mutable_data<uint8_t>();
-  if (attrs.seed == 0) {
-    const uint64_t dropped = Threshold32(attrs.dropout);
-    random::ForEachBits32(ctx, mask.numel(),
-                          [=](int64_t i, uint32_t bits) { values[i] = bits >= dropped ? 1 : 0; });
-    return;
-  }
-  std::mt19937_64 engine = random::SeededEngine(attrs.seed);
-  std::uniform_real_distribution<float> uniform(0, 1);
-  for (int64_t i = 0; i < mask.numel(); ++i) {
-    values[i] = attrs.dropout < 1 && uniform(engine) >= attrs.dropout ? 1 : 0;
-  }
+  ForEachKept(ctx, attrs.seed, attrs.dropout, mask.numel(),
+              [=](int64_t i, bool keep) { values[i] = keep ? 1 : 0; });
 }
 
 // What a run reads and writes, in what is computed in, and its memory beside that. Tests reuse one
