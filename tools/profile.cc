@@ -16,6 +16,12 @@ std::string Share(int64_t part_ns, int64_t all_ns) {
   return absl::StrFormat("%.1f%%", all_ns > 0 ? 100.0 * part_ns / all_ns : 0.0);
 }
 
+// Of the machine's limit, "-" when that is unknown.
+std::string ShareOfLimit(double least_ns, int64_t total_ns) {
+  if (least_ns <= 0 || total_ns <= 0) return "-";
+  return absl::StrFormat("%.0f%%", 100 * least_ns / static_cast<double>(total_ns));
+}
+
 double MeanUs(int64_t total_ns, int64_t calls) { return calls > 0 ? total_ns * 1e-3 / calls : 0.0; }
 
 // Of an amount per nanosecond, which is 10^9 per second; "-" when the amount is unknown.
@@ -30,12 +36,19 @@ std::string Megabytes(double bytes, int64_t calls) {
   return absl::StrFormat("%.3f", bytes / static_cast<double>(calls) * 1e-6);
 }
 
-void WriteRates(double flops, double bytes, int64_t total_ns, JsonWriter& json) {
-  const auto ns = static_cast<double>(total_ns);
-  if (bytes > 0) json.Field("bytes", bytes);
-  if (flops > 0) json.Field("flops", flops);
-  if (bytes > 0 && ns > 0) json.Field("gb_per_s", bytes / ns);
-  if (flops > 0 && ns > 0) json.Field("gflop_per_s", flops / ns);
+void WriteLimit(const MachineLimit& limit, JsonWriter& json) {
+  json.Key("limit");
+  json.BeginObject();
+  json.Field("threads", limit.num_threads);
+  json.ObjectLines("products", limit.products, [&](const MachineLimit::Products& products) {
+    json.Field("dtype", Name(products.dtype));
+    json.Field("gflop_per_s", products.flops_per_ns);
+  });
+  json.ObjectLines("copies", limit.copies, [&](const MachineLimit::Copies& copies) {
+    json.Field("bytes", copies.bytes);
+    json.Field("gb_per_s", copies.bytes_per_ns);
+  });
+  json.EndObject();
 }
 
 // The name of the first output, which tells a reader what an instruction is for.
@@ -66,11 +79,21 @@ void Profile::OnInstruction(int32_t instruction, int /*worker*/, int64_t start_n
 
 void Profile::Reset() { std::fill(totals_.begin(), totals_.end(), Total()); }
 
+std::vector<DType> Profile::DTypes() const {
+  std::vector<DType> dtypes;
+  for (int32_t number = 0; number < static_cast<int32_t>(totals_.size()); ++number) {
+    const DType dtype = InstructionOf(number).dtype;
+    if (std::find(dtypes.begin(), dtypes.end(), dtype) == dtypes.end()) dtypes.push_back(dtype);
+  }
+  return dtypes;
+}
+
 Profile::Total& Profile::Total::operator+=(const Total& other) {
   calls += other.calls;
   total_ns += other.total_ns;
   bytes += other.bytes;
   flops += other.flops;
+  least_ns += other.least_ns;
   return *this;
 }
 
@@ -86,8 +109,12 @@ Profile::Total Profile::TotalOf(int32_t number) const {
   }
   // Of an op on a device the time is that of its launch.
   if (costs_.empty() || !instruction.place.on_host()) return total;
-  total.bytes = static_cast<double>(costs_[number].bytes) * static_cast<double>(total.calls);
-  total.flops = static_cast<double>(costs_[number].flops) * static_cast<double>(total.calls);
+  const auto calls = static_cast<double>(total.calls);
+  const auto bytes = static_cast<double>(costs_[number].bytes);
+  const auto flops = static_cast<double>(costs_[number].flops);
+  total.bytes = bytes * calls;
+  total.flops = flops * calls;
+  total.least_ns = LeastNs(limit_, instruction.dtype, flops, bytes) * calls;
   return total;
 }
 
@@ -145,6 +172,7 @@ std::vector<std::string> Profile::InstructionCells(int32_t number, int64_t all_n
           Megabytes(total.bytes, total.calls),
           Rate(total.flops, total.total_ns),
           Rate(total.bytes, total.total_ns),
+          ShareOfLimit(total.least_ns, total.total_ns),
           OpIndexText(number),
           std::string(instruction.op_type),
           std::string(Name(instruction.dtype)),
@@ -155,17 +183,18 @@ std::vector<std::string> Profile::InstructionCells(int32_t number, int64_t all_n
 std::string Profile::ToText() const {
   const int64_t all_ns = AllNs();
   std::vector<std::vector<std::string>> types = {
-      {"share", "ms", "calls", "mean us", "MB", "GFLOP/s", "GB/s", "op"}};
+      {"share", "ms", "calls", "mean us", "MB", "GFLOP/s", "GB/s", "of limit", "op"}};
   for (const Row& row : ByOpType()) {
     types.push_back(
         {Share(row.total.total_ns, all_ns), absl::StrFormat("%.3f", row.total.total_ns * 1e-6),
          absl::StrCat(row.total.calls),
          absl::StrFormat("%.2f", MeanUs(row.total.total_ns, row.total.calls)),
          Megabytes(row.total.bytes, row.total.calls), Rate(row.total.flops, row.total.total_ns),
-         Rate(row.total.bytes, row.total.total_ns), row.op_type});
+         Rate(row.total.bytes, row.total.total_ns),
+         ShareOfLimit(row.total.least_ns, row.total.total_ns), row.op_type});
   }
   std::vector<std::vector<std::string>> rows = {{"share", "mean us", "MB", "GFLOP/s", "GB/s",
-                                                 "op #", "op", "dtype", "algorithm",
+                                                 "of limit", "op #", "op", "dtype", "algorithm",
                                                  "first output"}};
   const std::vector<int32_t> ids = ByTime();
   for (size_t i = 0; i < std::min(ids.size(), kMaxInstructionRows); ++i) {
@@ -179,14 +208,25 @@ std::string Profile::ToText() const {
   return text;
 }
 
+void Profile::WriteRates(const Total& total, JsonWriter& json) {
+  const auto ns = static_cast<double>(total.total_ns);
+  if (total.bytes > 0) json.Field("bytes", total.bytes);
+  if (total.flops > 0) json.Field("flops", total.flops);
+  if (ns <= 0) return;
+  if (total.bytes > 0) json.Field("gb_per_s", total.bytes / ns);
+  if (total.flops > 0) json.Field("gflop_per_s", total.flops / ns);
+  if (total.least_ns > 0) json.Field("share_of_limit", total.least_ns / ns);
+}
+
 void Profile::WriteJson(JsonWriter& json) const {
   json.BeginObject();
   json.ObjectLines("op_types", ByOpType(), [&](const Row& row) {
     json.Field("op", row.op_type);
     json.Field("calls", row.total.calls);
     json.Field("total_ms", row.total.total_ns * 1e-6);
-    WriteRates(row.total.flops, row.total.bytes, row.total.total_ns, json);
+    WriteRates(row.total, json);
   });
+  if (limit_.num_threads > 0) WriteLimit(limit_, json);
   json.Key("instructions");
   json.BeginArray();
   for (size_t i = 0; i < totals_.size(); ++i) {
@@ -205,7 +245,7 @@ void Profile::WriteJson(JsonWriter& json) const {
     const Total total = TotalOf(number);
     json.Field("calls", total.calls);
     json.Field("total_ms", total.total_ns * 1e-6);
-    WriteRates(total.flops, total.bytes, total.total_ns, json);
+    WriteRates(total, json);
     json.EndObject();
   }
   json.EndArray();

@@ -1,5 +1,5 @@
 // Profile: where the time of runs goes, per op type and per instruction, and what was achieved in
-// it: operations and bytes per second.
+// it: operations and bytes per second, and how near to the machine's limit that is.
 #pragma once
 
 #include <string>
@@ -7,6 +7,7 @@
 
 #include "core/json_writer.h"
 #include "interpreter/inspect/instruction_cost.h"
+#include "interpreter/inspect/machine_limit.h"
 #include "interpreter/plan/plan.h"
 #include "interpreter/run/observer.h"
 
@@ -27,6 +28,11 @@ class Profile : public RunObserver {
   // What kernels computed with (InterpreterCore::algorithms).
   void SetAlgorithms(std::vector<std::string> algorithms) { algorithms_ = std::move(algorithms); }
 
+  // The types that instructions compute in.
+  std::vector<DType> DTypes() const;
+  // What the machine can do at most. Without it, or without costs, no shares of it are shown.
+  void SetLimit(MachineLimit limit) { limit_ = std::move(limit); }
+
   // Forgets the times.
   void Reset();
   // Two tables, most expensive rows first: op types, and the first instructions.
@@ -39,12 +45,14 @@ class Profile : public RunObserver {
     int64_t total_ns = 0;
     double bytes = 0;  // of all calls; 0: unknown
     double flops = 0;
+    double least_ns = 0;  // that the machine takes for both; 0: unknown
     Total& operator+=(const Total& other);
   };
   struct Row {
     std::string op_type;
     Total total;
   };
+  static void WriteRates(const Total& total, JsonWriter& json);
   const Instruction& InstructionOf(int32_t number) const;
   Total TotalOf(int32_t number) const;
   std::vector<Row> ByOpType() const;
@@ -59,6 +67,7 @@ class Profile : public RunObserver {
   std::vector<Total> totals_;            // likewise; calls and times
   std::vector<InstructionCost> costs_;   // likewise, or empty
   std::vector<std::string> algorithms_;  // likewise, or empty
+  MachineLimit limit_;
 };
 
 }  // namespace interp

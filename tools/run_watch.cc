@@ -54,6 +54,7 @@ const Profile* RunWatch::FinishProfile() {
   if (profile_ == nullptr) return nullptr;
   profile_->SetCosts(CostsOfLastRun(core_));
   profile_->SetAlgorithms(core_.algorithms());
+  profile_->SetLimit(MeasureMachineLimit(core_.num_threads(), profile_->DTypes()));
   return profile_.get();
 }
 

@@ -77,8 +77,10 @@ absl::Status Multiply(KernelContext& ctx, const Tensor* bias) {
   }
   return RunProduct<A>(ctx, resolved.product, values(ctx.input(kX)), values(ctx.input(kY)),
                        constant, bias == nullptr ? nullptr : values(*bias),
-                       reinterpret_cast<A*>(ctx.output(kOut).mutable_data<T>()));
+                       reinterpret_cast<A*>(ctx.output(kOut).mutable_data<T>()),
+                       &ctx.state<ProductState>().method);
 }
+
 // What a kernel of float32 keeps.
 absl::Status PrepareMatmul(KernelContext& ctx) {
   // All threads together pack what is larger, when the kernel runs.

@@ -252,6 +252,12 @@ Product Simplified(const Product& product) {
 // Whether Y is multiplied from panels. One for a single column would be padding but for that.
 bool Packs(const Product& p, bool y_constant) { return p.n > 1 && (y_constant || p.m >= kFewRows); }
 
+const char* MethodName(bool packs, bool y_constant, bool many_small) {
+  if (!packs) return "rows as they lie";
+  if (y_constant) return "kept panels";
+  return many_small ? "panels by matrix" : "panels";
+}
+
 template <typename T>
 bool IsAligned(const T* elements) {
   return reinterpret_cast<uintptr_t>(elements) % alignof(T) == 0;
@@ -306,11 +312,13 @@ absl::Status PrepareProduct(KernelContext& ctx, const Product& product, const fl
 
 template <typename T>
 absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, const T* y,
-                        bool y_constant, const T* bias, T* out) {
+                        bool y_constant, const T* bias, T* out, const char** method) {
   const FlushDenormals flush;
   if (product.count() * product.m * product.n == 0) return absl::OkStatus();
   Product p = Simplified(product);
   const bool packs = Packs(p, y_constant);
+  const bool small = packs && !y_constant && IsManySmall<T>(p, ctx.num_threads());
+  if (method != nullptr) *method = MethodName(packs, y_constant, small);
   std::optional<Workspace> x_copy;
   if (p.trans_x && !packs) {
     const int64_t count = p.count_x();
@@ -324,7 +332,6 @@ absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, 
   }
   const T* packed = nullptr;
   if (packs && !y_constant) {
-    const bool small = IsManySmall<T>(p, ctx.num_threads());
     return small ? RunOneByOne(ctx, p, x, y, bias, out) : RunInParts(ctx, p, x, y, bias, out);
   }
   if (packs) {
@@ -337,12 +344,14 @@ absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, 
 }
 
 template absl::Status RunProduct<float>(KernelContext&, const Product&, const float*, const float*,
-                                        bool, const float*, float*);
+                                        bool, const float*, float*, const char**);
 template absl::Status RunProduct<double>(KernelContext&, const Product&, const double*,
-                                         const double*, bool, const double*, double*);
+                                         const double*, bool, const double*, double*, const char**);
 template absl::Status RunProduct<uint32_t>(KernelContext&, const Product&, const uint32_t*,
-                                           const uint32_t*, bool, const uint32_t*, uint32_t*);
+                                           const uint32_t*, bool, const uint32_t*, uint32_t*,
+                                           const char**);
 template absl::Status RunProduct<uint64_t>(KernelContext&, const Product&, const uint64_t*,
-                                           const uint64_t*, bool, const uint64_t*, uint64_t*);
+                                           const uint64_t*, bool, const uint64_t*, uint64_t*,
+                                           const char**);
 
 }  // namespace interp::nn

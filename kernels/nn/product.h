@@ -53,18 +53,24 @@ absl::Status BroadcastBatch(absl::Span<const int64_t> x, absl::Span<const int64_
 // Turns a batch of X times one Y into a single product with more rows.
 void FoldBatch(Product& product);
 
-// Packed constant Y, kept between runs.
+// Packed constant Y, kept between runs, and how the last run multiplied.
 struct ProductState : KernelState {
   std::shared_ptr<const PackedArrays> packed;  // of T or, for bfloat16, of pairs
+  const char* method = "";                     // RunProduct's
+
+  std::string algorithm() const override { return method; }
 };
 
 // Computes `product` into `out`. `bias` has n elements or is null. With `y_constant`, what is
 // derived from `y` is shared by clones and kept in this instruction's ProductState; a `y` of float
 // may be at any address then. T is float, double, bfloat16 or float16, whose sums are taken in
-// float, or the unsigned form of an integer type, whose products wrap.
+// float, or the unsigned form of an integer type, whose products wrap. `method`, unless null, is
+// told how, as --profile shows it: by "kept panels" of a constant Y, by "panels" that are packed in
+// each run or, "by matrix", right before they are multiplied with, by "rows as they lie", or "as
+// float32". These are literals.
 template <typename T>
 absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, const T* y,
-                        bool y_constant, const T* bias, T* out);
+                        bool y_constant, const T* bias, T* out, const char** method = nullptr);
 
 // Makes what RunProduct keeps of a constant `y`, unless that is done. With `in_file` (see
 // Buffer::in_file) the pages of a file are given back as soon as they are packed.
@@ -72,24 +78,26 @@ absl::Status PrepareProduct(KernelContext& ctx, const Product& product, const fl
                             bool in_file);
 
 extern template absl::Status RunProduct<float>(KernelContext&, const Product&, const float*,
-                                               const float*, bool, const float*, float*);
+                                               const float*, bool, const float*, float*,
+                                               const char**);
 extern template absl::Status RunProduct<double>(KernelContext&, const Product&, const double*,
-                                                const double*, bool, const double*, double*);
+                                                const double*, bool, const double*, double*,
+                                                const char**);
 extern template absl::Status RunProduct<uint32_t>(KernelContext&, const Product&, const uint32_t*,
-                                                  const uint32_t*, bool, const uint32_t*,
-                                                  uint32_t*);
+                                                  const uint32_t*, bool, const uint32_t*, uint32_t*,
+                                                  const char**);
 extern template absl::Status RunProduct<uint64_t>(KernelContext&, const Product&, const uint64_t*,
-                                                  const uint64_t*, bool, const uint64_t*,
-                                                  uint64_t*);
+                                                  const uint64_t*, bool, const uint64_t*, uint64_t*,
+                                                  const char**);
 template <>
 absl::Status RunProduct<bfloat16>(KernelContext& ctx, const Product& product, const bfloat16* x,
                                   const bfloat16* y, bool y_constant, const bfloat16* bias,
-                                  bfloat16* out);
+                                  bfloat16* out, const char** method);
 
 template <>
 absl::Status RunProduct<float16>(KernelContext& ctx, const Product& product, const float16* x,
                                  const float16* y, bool y_constant, const float16* bias,
-                                 float16* out);
+                                 float16* out, const char** method);
 
 // The product of matrices of 16 bits as float, for sums of several.
 absl::Status RunWideProduct(KernelContext& ctx, const Product& product, const bfloat16* x,

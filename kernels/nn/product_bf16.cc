@@ -120,7 +120,8 @@ absl::Status Run(KernelContext& ctx, const Product& product, const bfloat16* x, 
 template <>
 absl::Status RunProduct<bfloat16>(KernelContext& ctx, const Product& product, const bfloat16* x,
                                   const bfloat16* y, bool y_constant, const bfloat16* bias,
-                                  bfloat16* out) {
+                                  bfloat16* out, const char** method) {
+  if (method != nullptr) *method = y_constant ? "kept panels" : "panels";
   return Run(ctx, product, x, y, y_constant, bias, out);
 }
 

@@ -33,7 +33,8 @@ absl::Status Run(KernelContext& ctx, const Product& p, const float16* x, const f
 template <>
 absl::Status RunProduct<float16>(KernelContext& ctx, const Product& product, const float16* x,
                                  const float16* y, bool /*y_constant*/, const float16* bias,
-                                 float16* out) {
+                                 float16* out, const char** method) {
+  if (method != nullptr) *method = "as float32";
   const int64_t size = product.count() * product.m * product.n;
   INTERP_ASSIGN_OR_RETURN(const Workspace wide,
                           ctx.workspace(static_cast<size_t>(size) * sizeof(float)));

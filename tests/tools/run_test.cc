@@ -75,7 +75,25 @@ TEST(RunCommandTest, JsonHoldsTimesMemoryAndFetches) {
   for (const auto& row : report.at("profile").at("op_types")) {
     const bool computes = row.at("op") == "fused_conv2d" || row.at("op") == "fc";
     EXPECT_EQ(row.contains("gflop_per_s"), computes) << row;
-    EXPECT_EQ(row.contains("gb_per_s"), row.at("op") != "feed" && row.at("op") != "fetch") << row;
+    const bool moves = row.at("op") != "feed" && row.at("op") != "fetch";
+    EXPECT_EQ(row.contains("gb_per_s"), moves) << row;
+    EXPECT_EQ(row.contains("share_of_limit"), moves) << row;
+  }
+}
+
+TEST(RunCommandTest, ProfileKnowsTheMachinesLimit) {
+  const CommandResult result = RunDigits({"--json", "--threads", "1", "--profile"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto profile = nlohmann::json::parse(result.out).at("profile");
+  const auto& limit = profile.at("limit");
+  EXPECT_EQ(limit.at("threads"), 1);
+  EXPECT_EQ(limit.at("products").at(0).at("dtype"), "float32");
+  EXPECT_GT(limit.at("products").at(0).at("gflop_per_s"), 0);
+  for (const auto& copies : limit.at("copies")) EXPECT_GT(copies.at("gb_per_s"), 0) << copies;
+  for (const auto& row : profile.at("instructions")) {
+    if (row.at("op") == "fc") {
+      EXPECT_EQ(row.at("algorithm"), "kept panels");
+    }
   }
 }
 
