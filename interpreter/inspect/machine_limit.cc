@@ -26,7 +26,7 @@ constexpr int kProducts = 20;
 constexpr std::array<int64_t, 6> kFootprints = {32 << 10, 128 << 10, 512 << 10,
                                                 2 << 20,  8 << 20,   64 << 20};
 constexpr int64_t kCopiedBytes = 16 << 20;  // by each measurement, at least
-constexpr int kCopies = 3;
+constexpr int kCopies = 10;
 
 template <typename Body>
 double NsOf(const Body& body) {

@@ -139,8 +139,9 @@ struct Loaded {
 
 // What is wrong with the files of one checkpoint is a loss, whatever their readers call it.
 absl::Status AsLoss(const absl::Status& status) {
-  if (!absl::IsNotFound(status) && !absl::IsInvalidArgument(status)) return status;
-  return absl::DataLossError(status.message());
+  const bool of_the_files =
+      absl::IsNotFound(status) || absl::IsInvalidArgument(status) || absl::IsUnimplemented(status);
+  return of_the_files ? absl::DataLossError(status.message()) : status;
 }
 
 absl::StatusOr<CheckpointState> ReadState(const std::string& folder) {
@@ -177,10 +178,8 @@ absl::StatusOr<std::optional<Loaded>> ReadNewest(const Steps& checkpoints, Resum
       resumed.folder = it->second;
       return *std::move(loaded);
     }
-    // Damaged, or of another version.
-    const bool unreadable =
-        absl::IsDataLoss(loaded.status()) || absl::IsUnimplemented(loaded.status());
-    if (!unreadable) return loaded.status();
+    // One of a newer interp is no loss: training on from an older one would write over it.
+    if (!absl::IsDataLoss(loaded.status())) return loaded.status();
     resumed.passed_over.emplace_back(loaded.status().message());
     if (first.ok()) first = loaded.status();
   }

@@ -16,6 +16,7 @@ namespace interp {
 namespace {
 
 constexpr absl::string_view kAnyVersion = "interp checkpoint ";
+constexpr int kVersion = 3;
 constexpr absl::string_view kHeader = "interp checkpoint 3";
 constexpr absl::string_view kHeaderWithoutChecksum = "interp checkpoint 2";
 constexpr absl::string_view kChecksum = "checksum ";
@@ -66,6 +67,12 @@ bool ReadChecksum(absl::string_view line, std::optional<uint64_t>& checksum) {
   return true;
 }
 
+bool IsNewer(absl::string_view header) {
+  int version = 0;
+  return absl::ConsumePrefix(&header, kAnyVersion) && absl::SimpleAtoi(header, &version) &&
+         version > kVersion;
+}
+
 absl::string_view YesOrNo(bool value) { return value ? "yes" : "no"; }
 
 // All but the checksum, under the header of its version.
@@ -114,8 +121,9 @@ absl::StatusOr<CheckpointState> ParseCheckpointState(const std::string& text) {
   std::vector<absl::string_view> lines = absl::StrSplit(absl::StripSuffix(text, "\n"), '\n');
   const bool summed = lines[0] == kHeader;
   const bool known = summed || lines[0] == kHeaderWithoutChecksum;
-  if (lines.size() > 1 && !known && absl::StartsWith(lines[0], kAnyVersion)) {
-    return Unimplemented("is of another version: found '", lines[0], "', expected '", kHeader, "'");
+  if (lines.size() > 1 && IsNewer(lines[0])) {
+    return Unimplemented("was written by a newer interp: found '", lines[0], "', expected '",
+                         kHeader, "'; use that interp, or another folder");
   }
   CheckpointState state;
   size_t at = 1;

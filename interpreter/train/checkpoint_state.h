@@ -35,7 +35,7 @@ struct CheckpointState {
 uint64_t ChecksumOf(const CheckpointState& state, absl::Span<const NamedTensor> values);
 
 std::string ToText(const CheckpointState& state);
-// Errors: DataLoss for text that is cut off or no state; Unimplemented for one of another version.
+// Errors: DataLoss for text that is cut off or no state; Unimplemented for one of a newer version.
 absl::StatusOr<CheckpointState> ParseCheckpointState(const std::string& text);
 
 // InvalidArgument when the next batch of `saved` would be another one in `now`.

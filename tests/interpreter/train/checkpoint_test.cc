@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "core/io/file.h"
 #include "core/io/params.h"
 #include "core/program_parse.h"
@@ -250,7 +252,23 @@ TEST(CheckpointsTest, DamagedTextIsALoss) {
   }
   std::ofstream(state) << text;
   Replace(state, "checkpoint 3", "checkpoint 1");
-  EXPECT_THAT(restore(), FailsWith(StatusCode::kUnimplemented, "expected 'interp checkpoint 3'"));
+  EXPECT_THAT(restore(), FailsWith(StatusCode::kDataLoss, "damaged"));
+}
+
+// Training on from the one before it would write over it.
+TEST(CheckpointsTest, OneOfANewerVersionIsNotPassedOver) {
+  const TempFolder folder;
+  WriteSteps(folder, {3, 4});
+  const std::string state = folder / "step-4/state.txt";
+  for (const char* newer : {"checkpoint 4", "checkpoint 10"}) {
+    const std::string text = *ReadFile(state);
+    Replace(state, "checkpoint 3", newer);
+    EXPECT_THAT(
+        Open(folder).Restore(*MakeTrainer(), kOrder),
+        FailsWith(StatusCode::kUnimplemented,
+                  absl::StrCat("found 'interp ", newer, "', expected 'interp checkpoint 3'")));
+    std::ofstream(state) << text;
+  }
 }
 
 TEST(CheckpointsTest, EveryBitCounts) {
@@ -272,6 +290,8 @@ TEST(CheckpointsTest, EveryBitCounts) {
         std::ofstream(path, std::ios::binary) << damaged;
         // Of a size_t Paddle's file says something else than of an int64, which it is here.
         if (i == kDTypeByte && bit == 4 && path.ends_with("pdiparams")) continue;
+        // Of a newer version, which is none that is passed over.
+        if (absl::StrContains(damaged, "interp checkpoint 7")) continue;
         const auto resumed = Open(folder).Restore(*make_row(), kOrder);
         ASSERT_THAT(resumed, IsOk()) << file << " " << i << " " << bit;
         EXPECT_EQ((*resumed)->folder, folder / "step-3") << file << " " << i << " " << bit;
