@@ -5,15 +5,14 @@
 namespace interp::cuda {
 namespace {
 
-// Inputs of shape [0] count as absent, as on the host.
+// Inputs without elements count as absent, as on the host.
 absl::Status Row(KernelContext& ctx) {
   Tensor& out = ctx.output(0);
   std::vector<const void*> inputs;
   for (const Tensor* x : ctx.inputs(0)) {
-    const bool absent = x == nullptr || (x->shape.rank() == 1 && x->shape[0] == 0);
-    if (!absent) inputs.push_back(x->raw_data());
+    if (x != nullptr && x->numel() != 0) inputs.push_back(x->raw_data());
   }
-  if (inputs.empty()) return absl::OkStatus();  // Out has shape [0], too
+  if (inputs.empty()) return absl::OkStatus();  // Out has no elements, too
   return SumTensors(out.dtype, inputs, out.mutable_raw_data(), out.numel(), StreamOf(ctx));
 }
 

@@ -1,6 +1,7 @@
-// sum: Out = X[0] + X[1] + ... for tensors of one shape, or of one element. Inputs of shape [0]
-// count as absent, as in Paddle, where gradient accumulation leaves such tensors. Inputs may be
-// selected rows; the sum of nothing but those is selected rows. Of arrays, the elements are summed.
+// sum: Out = X[0] + X[1] + ... for tensors of one shape, or of one element. Inputs without elements
+// count as absent whatever their shape, as in Paddle, where gradient accumulation leaves such
+// tensors. Inputs may be selected rows; the sum of nothing but those is selected rows. Of arrays,
+// the elements are summed.
 #include <algorithm>
 #include <type_traits>
 
@@ -21,9 +22,7 @@ constexpr int kX = 0;
 constexpr int kOut = 0;
 constexpr int64_t kChunk = 1024;  // elements summed on the stack at a time
 
-bool IsAbsent(const Tensor* tensor) {
-  return tensor == nullptr || (tensor->shape.rank() == 1 && tensor->shape[0] == 0);
-}
+bool IsAbsent(const Tensor* tensor) { return tensor == nullptr || tensor->numel() == 0; }
 
 // The arguments but for selected rows.
 std::vector<const Tensor*> TensorsOf(const OpContext& ctx) {
@@ -96,7 +95,7 @@ void SumTensors(KernelContext& ctx, absl::Span<const Tensor* const> inputs, Tens
   for (const Tensor* input : inputs) {
     if (!IsAbsent(input)) present.push_back(input->data<T>());
   }
-  if (present.empty()) return;  // Out has shape [0], too
+  if (present.empty()) return;  // Out has no elements, too
   T* data = out.mutable_data<T>();
   ParallelFor(ctx.num_threads(), out.numel(), kElementwiseGrain,
               [&](int64_t begin, int64_t end) { SumRange<T>(present, data, begin, end); });

@@ -200,6 +200,7 @@ def _sum(r, op):
     yield Case("three_inputs", {"X": [r.f((3, 700)) for _ in range(3)]}, "Out")
     yield Case("absent_input", {"X": [r.f((2, 3)), np.zeros((0,), "float32"), r.f((2, 3))]}, "Out")
     yield Case("absent_first", {"X": [np.zeros((0,), "float32"), r.f((2, 3)), r.f((2, 3))]}, "Out")
+    yield Case("absent_matrices", {"X": [np.zeros((0, 4), "float32"), r.f((2, 3)), np.zeros((0, 0), "float32"), r.f((2, 3))]}, "Out")
 
 
 def reduction(name, x, dim, keep=False, **kw):
