@@ -82,7 +82,7 @@ class CoalescedBlock {
   absl::Status Open(const Op& op, size_t position) {
     Coalesced group{.fused = op.FindOutput("FusedOutput")->args[0],
                     .parts = op.FindOutput("Output")->args};
-    for (const absl::string_view name : {"use_align", "align_size"}) {
+    for (const absl::string_view name : {"use_align", "align_size", "user_defined_size_of_dtype"}) {
       if (const Attr* const attr = op.FindAttr(name)) group.alignment.push_back(*attr);
     }
     const ArgIds all = MembersOf(group);

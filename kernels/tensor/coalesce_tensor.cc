@@ -4,9 +4,11 @@
 // it holds what they are when the op runs. (Paddle: phi/kernels/gpu/coalesce_tensor_kernel.cc.)
 // join_coalesced and split_coalesced, which Paddle has no need for, copy from the one to the other
 // (passes/coalesced_tensors.h).
+#include <algorithm>
 #include <cstring>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
 #include "core/op_def.h"
 #include "kernels/util/scalar_bytes.h"
 #include "kernels/util/strided_copy.h"
@@ -19,28 +21,47 @@ constexpr int kOutput = 0;
 constexpr int kFused = 1;
 constexpr int64_t kDefaultAlignment = 4096;  // bytes, where use_align names none: Paddle's on a CPU
 
+constexpr int32_t kLargestWidth = 16;
+
+// Where a tensor ends in FusedOutput.
+struct Alignment {
+  int64_t bytes = 1;
+  int64_t width = 0;  // bytes for which each element counts; 0: those of its dtype
+};
+
 struct CoalesceAttrs {
   bool set = false;
   double constant = 0;
-  int64_t alignment = 1;  // bytes
+  Alignment alignment;
 };
+
+Alignment ReadAlignment(AttrReader& reader) {
+  const int32_t size = reader.Int("align_size", -1);
+  const int32_t width = reader.Int("user_defined_size_of_dtype", -1);
+  if (width > kLargestWidth) {
+    reader.Fail(absl::StrCat("attribute 'user_defined_size_of_dtype' is ", width,
+                             ", expected at most ", kLargestWidth, " bytes"));
+  }
+  if (!reader.Bool("use_align", true)) return {};
+  return {.bytes = size > 0 ? size : kDefaultAlignment, .width = std::max(width, 0)};
+}
 
 CoalesceAttrs ReadCoalesceAttrs(AttrReader& reader) {
   CoalesceAttrs attrs;
   attrs.set = reader.Bool("set_constant", false);
   attrs.constant = reader.Float("constant", 0);
-  const int32_t size = reader.Int("align_size", -1);
-  if (reader.Bool("use_align", true)) attrs.alignment = size > 0 ? size : kDefaultAlignment;
+  attrs.alignment = ReadAlignment(reader);
   if (attrs.set && reader.Bool("copy_data", false))
     reader.Fail("copy_data and set_constant exclude each other");
   return attrs;
 }
 
 // Elements that a tensor takes of FusedOutput, its padding included.
-int64_t SpanOf(const Tensor& tensor, int64_t alignment) {
-  const auto width = static_cast<int64_t>(SizeOf(tensor.dtype));
+int64_t SpanOf(const Tensor& tensor, const Alignment& alignment) {
+  const auto own = static_cast<int64_t>(SizeOf(tensor.dtype));
+  const int64_t width = alignment.width > 0 ? alignment.width : own;
   const int64_t bytes = tensor.numel() * width;
-  return (bytes + alignment - 1) / alignment * alignment / width;
+  return (bytes + alignment.bytes - 1) / alignment.bytes * alignment.bytes / width;
 }
 
 absl::Status CheckAllThere(absl::Span<const Tensor* const> tensors) {
@@ -94,11 +115,11 @@ absl::Status Coalesce(KernelContext& ctx) {
 
 // How X lie in Out, or Out in X.
 struct AlignmentAttrs {
-  int64_t alignment = 1;
-  static AlignmentAttrs Read(AttrReader& reader) { return {ReadCoalesceAttrs(reader).alignment}; }
+  Alignment alignment;
+  static AlignmentAttrs Read(AttrReader& reader) { return {ReadAlignment(reader)}; }
 };
 
-int64_t SpanOfAll(absl::Span<const Tensor* const> tensors, int64_t alignment) {
+int64_t SpanOfAll(absl::Span<const Tensor* const> tensors, const Alignment& alignment) {
   int64_t total = 0;
   for (const Tensor* const tensor : tensors) total += SpanOf(*tensor, alignment);
   return total;

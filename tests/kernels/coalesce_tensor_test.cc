@@ -41,6 +41,16 @@ TEST(CoalesceTensorTest, SetsAConstant) {
   EXPECT_THAT(Values<float>((*out)[2]), ElementsAre(0.5F, 0.5F, 0.5F));
 }
 
+// 2 elements count 4 bytes here, one counts 2: each takes one alignment of 8, which is 4 elements.
+TEST(CoalesceTensorTest, PadsByTheSizeOfElementsThatItIsTold) {
+  const auto out =
+      Coalesce("use_align=true, align_size=8, user_defined_size_of_dtype=2, copy_data=true");
+  ASSERT_THAT(out, IsOk());
+  EXPECT_THAT(Values<float>((*out)[2]), ElementsAre(1, 2, 0, 0, 3, 0, 0, 0));
+  EXPECT_THAT(Coalesce("user_defined_size_of_dtype=17"),
+              FailsWith(absl::StatusCode::kInvalidArgument, "at most 16 bytes"));
+}
+
 TEST(CoalesceTensorTest, CopiesOrSets) {
   EXPECT_THAT(Coalesce("copy_data=true, set_constant=true"),
               FailsWith(absl::StatusCode::kInvalidArgument, "exclude each other"));
