@@ -2,6 +2,7 @@
 // rnn_memory_helper (before Paddle 2.6) marks the states of `recurrent`. The copy is left out where
 // both already share memory. assign also takes arrays: the elements of Out share the memory
 // of those of X and, as in Paddle 2.6, have no LoD. Selected rows are copied.
+// npu_identity: out = x, whose memory formats (`format`) are those of one kind of device alone.
 // depend: Out = X once all of Dep are there.
 #include "core/op_def.h"
 #include "kernels/util/data_mover.h"
@@ -61,6 +62,15 @@ INTERP_REGISTER_OP(AssignDef("rnn_memory_helper", /*flags=*/0, InferLike<kX, kOu
                              {.inputs = {"X", "Out", "Out@GRAD"}, .outputs = {"X@GRAD"}}));
 // Paddle 2.6 makes no gradient of it either.
 INTERP_REGISTER_OP(AssignDef("share_data", /*flags=*/0, InferShareData, {}));
+
+// Paddle makes no gradient of it either.
+OpDef NpuIdentityDef() {
+  OpDef def = AssignDef("npu_identity", /*flags=*/0, InferLike<kX, kOut>, {});
+  def.inputs[kX].name = "x";
+  def.outputs[kOut].name = "out";
+  return def;
+}
+INTERP_REGISTER_OP(NpuIdentityDef());
 
 OpDef DependDef() {
   OpDef def = AssignDef("depend", /*flags=*/0, InferLike<kX, kOut>, {.none = true});

@@ -214,6 +214,15 @@ def _check_finite_and_unscale(r, op):
 def _coalesce_tensor(r, op):
     yield forward_alone(Case("aligned_constant", {"Input": [r.f((3, 2)), r.f((5,)), r.f((1,))]}, {"Output": 3, "FusedOutput": 1},
                              {"copy_data": False, "set_constant": True, "constant": 0.5, "dtype": g.FP32, "use_align": True}))
+    yield forward_alone(Case("size_of_dtype", {"Input": [r.f((3, 2)), r.f((5,)), r.f((1,))]}, {"Output": 3, "FusedOutput": 1},
+                             {"copy_data": False, "set_constant": True, "constant": 0.5, "dtype": g.FP32, "use_align": True,
+                              "align_size": 16, "user_defined_size_of_dtype": 2}))
+
+
+@cases("npu_identity")
+def _npu_identity(r, op):
+    yield forward_alone(Case("matrix", {"x": r.f((3, 2))}, "out", {"format": 3}))
+    yield forward_alone(Case("integers", {"x": r.i((4,), 0, 9)}, "out", {}))
 
 
 @cases("warprnnt", "warprnnt_grad")
