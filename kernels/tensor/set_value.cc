@@ -6,6 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "absl/algorithm/container.h"
 #include "core/op_def.h"
 #include "kernels/tensor/set_value_attrs.h"
 #include "kernels/util/copy.h"
@@ -48,8 +49,9 @@ std::vector<std::complex<double>> ReadComplexValues(AttrReader& reader) {
   return values;
 }
 
-// `value` as one element of `dtype`.
+// `value` as one element of `dtype`: of others than complex numbers, its real part.
 ScalarBytes ComplexBytes(DType dtype, std::complex<double> value) {
+  if (dtype == DType::kBool) return ToScalarBytes(dtype, static_cast<int64_t>(value != 0.0));
   ScalarBytes scalar = ToScalarBytes(dtype, value.real());
   if (dtype == DType::kComplex64) {
     const std::complex<float> narrow(value);
@@ -60,7 +62,19 @@ ScalarBytes ComplexBytes(DType dtype, std::complex<double> value) {
   return scalar;
 }
 
-// Newer programs write `values`; before, every dtype had a list of its own.
+// Whether `values` lists scalars of that kind.
+template <typename Kind>
+bool AnyIs(const AttrReader& reader) {
+  const Attr* const attr = reader.op().FindAttr("values");
+  if (attr == nullptr) return false;
+  const auto* const scalars = std::get_if<std::vector<Scalar>>(&attr->value);
+  return scalars != nullptr && absl::c_any_of(*scalars, [](const Scalar& scalar) {
+           return std::holds_alternative<Kind>(scalar.value);
+         });
+}
+
+// Newer programs write `values`, whose kinds are those of the array that was assigned, whatever
+// `dtype` they become; before, every dtype had a list of its own.
 void ReadValues(AttrReader& reader, SetValueAttrs& attrs) {
   const DType dtype = reader.Type("dtype", DType::kFloat32);
   for (const char* name : {"fp32_values", "fp64_values", "fp16_values"}) {
@@ -70,9 +84,10 @@ void ReadValues(AttrReader& reader, SetValueAttrs& attrs) {
     if (attrs.floats.empty() && attrs.integers.empty()) attrs.integers = reader.Ints(name);
   }
   if (!attrs.floats.empty() || !attrs.integers.empty()) return;
-  if (dtype == DType::kComplex64 || dtype == DType::kComplex128) {
+  const bool to_complex = dtype == DType::kComplex64 || dtype == DType::kComplex128;
+  if (to_complex || AnyIs<Complex>(reader)) {
     attrs.complexes = ReadComplexValues(reader);
-  } else if (IsFloating(dtype)) {
+  } else if (IsFloating(dtype) || AnyIs<double>(reader)) {
     attrs.floats = reader.Doubles("values");
   } else {
     attrs.integers = reader.Ints("values");

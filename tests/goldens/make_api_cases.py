@@ -264,6 +264,12 @@ def _set_value(r, op):
         for name, value in (("real", 2.0), ("complex", 1 - 2j)):
             yield Call(f"{name}_number_{dtype}", lambda x, value=value: static.setitem(x * 1, (slice(None), 1), value),
                        x=r.f((2, 3), dtype=dtype))
+    fractions, complexes = np.array([0.7, -1.7, 300.5]), np.array([1 + 2j, 0j, 2j])
+    for dtype in ("int32", "int64", "bool", "float32"):
+        for name, value in (("fractions", fractions), ("complexes", complexes)):
+            yield Call(f"{name}_to_{dtype}",
+                       lambda x, value=value, dtype=dtype: static.setitem(paddle.cast(x, dtype), (slice(None), 1), value),
+                       x=r.i((2, 3, 3), 0, 5, "int32"))
 
 
 # ----------------------------------------------------------------------------
