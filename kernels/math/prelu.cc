@@ -1,5 +1,7 @@
 // prelu: Out = X where X > 0, else Alpha X. Alpha has one element (mode "all"), one per channel
-// ("channel") or one per element of a sample ("element").
+// ("channel") or one per element of a sample ("element"). An Alpha of mode "element" may have the
+// rank of X and more samples than one, as old programs of static batches declare it: the first one
+// counts.
 #include "kernels/math/prelu.h"
 
 #include "kernels/util/arithmetic.h"
@@ -23,12 +25,23 @@ std::optional<Shape> AlphaShape(const PReluAttrs& attrs, const Shape& x) {
   return alpha;
 }
 
+namespace {
+
+bool HasElementsOfASample(const Shape& alpha, const Shape& x) {
+  if (alpha.rank() != x.rank() || alpha[0] < 1) return false;
+  return alpha.numel(1, alpha.rank()) == x.numel(1, x.rank());
+}
+
+}  // namespace
+
 absl::Status CheckAlpha(const PReluAttrs& attrs, const Tensor& x, const Tensor& alpha) {
   const std::optional<Shape> expected = AlphaShape(attrs, x.shape);
   if (!expected.has_value()) {
     return InvalidArgument("input 'X' ", ToString(x.shape), " has too few dimensions for the mode");
   }
-  if (alpha.numel() != expected->numel()) {
+  const bool has_samples =
+      attrs.mode == PReluAttrs::Mode::kElement && HasElementsOfASample(alpha.shape, x.shape);
+  if (alpha.numel() != expected->numel() && !has_samples) {
     return InvalidArgument("input 'Alpha' ", ToString(alpha.shape), " has ", alpha.numel(),
                            " elements, expected ", expected->numel(), " for 'X' ",
                            ToString(x.shape));

@@ -1,5 +1,8 @@
 // prelu_grad: where X > 0, X@GRAD = Out@GRAD; elsewhere it is Alpha Out@GRAD, and X Out@GRAD goes
-// into Alpha@GRAD, summed over the elements that an Alpha meets.
+// into Alpha@GRAD, summed over the elements that an Alpha meets. Samples of Alpha behind the first
+// one meet none.
+#include <algorithm>
+
 #include "kernels/math/binary_grad.h"
 #include "kernels/math/prelu.h"
 #include "kernels/util/gradient_shape.h"
@@ -30,6 +33,8 @@ absl::Status PReluGrad(KernelContext& ctx) {
   binary_grad::Side side = {.grad = &ctx.input(kOutGrad), .num_threads = ctx.num_threads()};
   if (Tensor* alpha_grad = ctx.optional_output(kAlphaGrad)) {
     Tensor at_rank = AlphaAtRankOf(attrs, x, *alpha_grad);
+    T* const all = alpha_grad->mutable_data<T>();
+    std::fill(all + at_rank.numel(), all + alpha_grad->numel(), T{0});
     side.self = &alpha;
     side.other = &x;
     side.self_grad = &at_rank;

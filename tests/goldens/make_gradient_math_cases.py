@@ -98,6 +98,10 @@ def _prelu(r, op):
                 ("rank5", (1, 3, 2, 2, 2), (1, 3, 1, 1, 1), "channel", "NCHW"), ("element", (3, 2, 4), (1, 2, 4), "element", "NCHW")):
             yield Case(f"{name}_{dtype}", {"X": r.f(x, -2, 2, dtype), "Alpha": r.f(alpha, 0, 1, dtype)}, "Out",
                        {"mode": mode, "data_format": fmt})
+    # Of an Alpha with several samples the first one counts.
+    for dtype in FLOATS:
+        yield Case(f"element_of_samples_{dtype}", {"X": r.f((3, 2, 4), -2, 2, dtype), "Alpha": r.f((3, 2, 4), 0, 1, dtype)},
+                   "Out", {"mode": "element", "data_format": "NCHW"})
 
 
 # ----------------------------------------------------------------------------

@@ -89,6 +89,10 @@ def _prelu(r, op):
         yield one("channel_rank2", (3, 4), (4,), "channel")
         yield one("channel_rank5", (1, 3, 2, 2, 2), (1, 3, 1, 1, 1), "channel")
         yield one("element", (3, 2, 4), (1, 2, 4), "element")
+    # Of an Alpha with several samples the first one counts.
+    for dtype in ("float32", "float64"):
+        yield Case(f"element_of_samples_{dtype}", {"X": r.f((3, 2, 4), -2, 2, dtype), "Alpha": r.f((3, 2, 4), 0, 1, dtype)},
+                   "Out", {"mode": "element", "data_format": "NCHW"})
 
 
 @cases("elementwise_add", "elementwise_sub", "elementwise_mul", "elementwise_div", "elementwise_max", "elementwise_min",
