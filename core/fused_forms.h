@@ -11,7 +11,8 @@
 namespace interp {
 
 // OK when no such attribute of the op changes what the op computes, else InvalidArgument with the
-// first that does. `read`: attributes that the caller reads itself.
+// first that does. Scales of int8 do so where `use_mkldnn` is set. `read`: attributes that the
+// caller reads itself.
 absl::Status CheckNothingFused(const Op& op, absl::Span<const absl::string_view> read = {});
 
 // Whether a convolution, which reads all that such passes have for it, has an activation or a sum

@@ -200,6 +200,7 @@ TEST(FusedOpsTest, RefusesWhatIsFusedIntoPlainOps) {
       {binary("elementwise_sub", "fuse_activation=\"relu\""), "'relu', expected none"},
       {binary("matmul", "fused_output_scale=0.5"), "'fused_output_scale' is 0.5, only 1"},
       {binary("matmul", "fused_reshape_X=[2, 2]"), "'fused_reshape_X' is set"},
+      {binary("matmul", "Scale_x=0.1, use_mkldnn=true"), "'Scale_x' is 0.1, only 1"},
       {binary("matmul_v2", "fused_output_scale=2.0"), "'fused_output_scale' is 2, only 1"},
       {binary("matmul_v2", "fused_reshape_Y=[2, 2]"), "'fused_reshape_Y' is set"},
       {binary("matmul_v2", "fused_transpose_Out=[1, 0]"), "'fused_transpose_Out' is set"},
@@ -212,6 +213,7 @@ TEST(FusedOpsTest, RefusesWhatIsFusedIntoPlainOps) {
        "'fused_unsqueeze2_axes' is set"},
   });
   EXPECT_THAT(RunOp(binary("matmul_v2", "fused_output_scale=1.0, fused_reshape_X=[]")), IsOk());
+  EXPECT_THAT(RunOp(binary("matmul", "Scale_x=0.1")), IsOk());
 }
 
 TEST(FusedOpsTest, FcTakesTheActivationsOfOneDnn) {
