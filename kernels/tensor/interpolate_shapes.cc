@@ -30,7 +30,9 @@ struct Scale {
   float factor[3] = {0, 0, 0};  // 0: none given
 };
 
+// Nobody reads the scale beside a SizeTensor, whatever its dtype is.
 absl::StatusOr<Scale> ReadScale(const OpContext& ctx, int spatial) {
+  if (!ctx.inputs(kSizes.list).empty()) return Scale{};
   const InterpAttrs& attrs = ctx.attrs<InterpAttrs>();
   // Paddle's v2 ops take an attribute with too few values for none.
   const bool usable = !attrs.v2 || attrs.scale.size() >= static_cast<size_t>(spatial);
@@ -42,7 +44,7 @@ absl::StatusOr<Scale> ReadScale(const OpContext& ctx, int spatial) {
     values = absl::MakeConstSpan(tensor->data<float>(), tensor->numel());
   }
   Scale scale;
-  if (values.empty() || !ctx.inputs(kSizes.list).empty()) return scale;
+  if (values.empty()) return scale;
   if (values.size() != 1 && values.size() < static_cast<size_t>(spatial)) {
     return InvalidArgument("scale has ", values.size(), " values for ", spatial, " dimensions");
   }

@@ -327,6 +327,8 @@ def _interp(r, op):
             yield one("flat_image", rank, "uint8", size=(6, 10, 8), notes="")
         if method != "nearest":
             yield extra.recast(one("half", rank, f, size=(5, 8, 7)), np.dtype(f), "float16")
+    # Nobody reads the scale beside a SizeTensor.
+    yield one("sizes_beside_whole_scale", rank, f, {"SizeTensor": [i32(v) for v in (5, 3, 6)[-rank:]], "Scale": i32(2)})
 
 
 @cases("fake_quantize_abs_max", "fake_quantize_dequantize_abs_max", "fake_channel_wise_quantize_abs_max",
