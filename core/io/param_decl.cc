@@ -1,6 +1,7 @@
 #include "core/io/param_decl.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -106,9 +107,20 @@ bool DeclaresNoDims(const Shape& shape, const ParamDecl& param) {
   return param.dims.empty() && shape.numel() != 1;
 }
 
+// Whether Paddle declares a variable as it is after a step that drops elements: auc leaves those of
+// its counts out that it does not use. Weights, which are floats, keep their dims.
+bool LosesElements(const Shape& shape, const ParamDecl& param) {
+  const bool counts = param.dtype == DType::kInt64 || param.dtype == DType::kInt32;
+  const bool known = absl::c_all_of(param.dims, [](int64_t dim) { return dim >= 0; });
+  if (!param.written || !counts || !known) return false;
+  // In double, which has room for the dims of any file.
+  const double declared = absl::c_accumulate(param.dims, 1.0, std::multiplies<double>());
+  return static_cast<double>(shape.numel()) > declared;
+}
+
 bool FitsShape(const Shape& shape, const ParamDecl& param) {
   return FitsDims(shape.dims(), param.dims) || DeclaresNoDims(shape, param) ||
-         (param.written && FitsButForOnes(shape.dims(), param));
+         LosesElements(shape, param) || (param.written && FitsButForOnes(shape.dims(), param));
 }
 
 bool FitsDType(DType dtype, const ParamDecl& param) {

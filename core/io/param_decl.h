@@ -14,10 +14,10 @@ namespace interp {
 // A parameter as the program declares it. -1 in `dims` fits any size; dtype kUndefined any dtype
 // and any dims. No dims are those of a number, or say nothing: Paddle's Python leaves them out
 // where it makes a variable without a shape. What the program writes may have more or fewer dims of
-// 1 than it declares: Paddle declares it as it is after a step. What no op names may have any
-// dtype: mixed precision declares the joined weight of a recurrent layer as float16, which stays
-// float32 and is used in parts. Whole numbers may stand for those of float32 where the program has
-// ops that bring them back.
+// 1 than it declares, and of whole numbers more elements: Paddle declares them as they are after a
+// step. What no op names may have any dtype: mixed precision declares the joined weight of
+// a recurrent layer as float16, which stays float32 and is used in parts. Whole numbers may stand
+// for those of float32 where the program has ops that bring them back.
 struct ParamDecl {
   std::string name;
   DType dtype = DType::kUndefined;

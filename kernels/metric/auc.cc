@@ -1,7 +1,8 @@
 // auc: the area under the ROC curve of the scores in the last column of Predict, from counts of
 // samples by score. The counts live in StatPos and StatNeg, which the op updates:
 //
-//   slide_steps 0   buckets: score * num_thresholds is the bucket of a sample; they grow for ever
+//   slide_steps 0   buckets: score * num_thresholds is the bucket of a sample; they grow for ever.
+//                   Further elements are dropped: Paddle's Python makes one at first
 //   slide_steps n   n steps of buckets, oldest replaced first, then the sum of these steps, then
 //                   the number of runs; AUC is of the last n runs
 //   the same with    Paddle before 1.7: n steps of buckets and nothing else, the oldest first; each
@@ -10,11 +11,11 @@
 // An InsTagWeight of 0 marks a batch without data, which adds nothing.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "core/op_def.h"
 #include "kernels/util/arithmetic.h"
-#include "kernels/util/copy.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp {
@@ -76,7 +77,8 @@ absl::Status InferAuc(InferContext& ctx) {
   for (const int slot : {kStatPos, kStatNeg}) {
     const Tensor& stat = ctx.input(slot);
     const bool old = IsOldLayout(attrs, ctx.input(kStatPos)) && IsOldLayout(attrs, stat);
-    if (stat.dtype == DType::kInt64 && (old || stat.numel() == size)) continue;
+    const bool fits = stat.numel() == size || (attrs.slide_steps == 0 && stat.numel() > size);
+    if (stat.dtype == DType::kInt64 && (old || fits)) continue;
     return InvalidArgument("input '", slot == kStatPos ? "StatPos" : "StatNeg", "' is ",
                            DescribeType(stat), ", expected ", size, " elements of int64");
   }
@@ -188,14 +190,20 @@ double SlideRows(const AucAttrs& attrs, bool has_data, const Counts& all, Kernel
   return Area({positive.data(), negative.data()}, attrs.buckets);
 }
 
+// The counts of before, of which Out may take fewer elements.
+void TakeCounts(const Tensor& in, Tensor& out) {
+  if (in.raw_data() == out.raw_data()) return;
+  std::memcpy(out.mutable_raw_data(), in.raw_data(), out.size_bytes());
+}
+
 absl::Status Auc(KernelContext& ctx) {
   const AucAttrs& attrs = ctx.attrs<AucAttrs>();
   const Tensor& predict = ctx.input(kPredict);
   const Tensor* const weight = ctx.optional_input(kInsTagWeight);
   const bool has_data = weight == nullptr || *weight->data<float>() != 0.0f;
   INTERP_RETURN_IF_ERROR(CheckScores(predict.data<float>(), predict.shape));
-  CopyUnlessShared(ctx.input(kStatPos), ctx.output(kStatPosOut));
-  CopyUnlessShared(ctx.input(kStatNeg), ctx.output(kStatNegOut));
+  TakeCounts(ctx.input(kStatPos), ctx.output(kStatPosOut));
+  TakeCounts(ctx.input(kStatNeg), ctx.output(kStatNegOut));
   const Counts all = {ctx.output(kStatPosOut).mutable_data<int64_t>(),
                       ctx.output(kStatNegOut).mutable_data<int64_t>()};
   if (IsOldLayout(attrs, ctx.output(kStatPosOut))) {

@@ -44,6 +44,19 @@ TEST(ParamDeclTest, WhatTheProgramWritesMayHaveOtherDimsOfOne) {
   EXPECT_THAT(check({1, 4}, {4, 1}, true), FailsWith(kInvalid, "declares float32[1,4]"));
 }
 
+// paddle.static.auc without steps declares int64[1,4096], and its startup program makes 4097.
+TEST(ParamDeclTest, WholeNumbersThatTheProgramWritesMayHaveMoreElements) {
+  const auto check = [](DType dtype, bool written, const Shape& found = {5}) {
+    return CheckDeclared(dtype, found, {"p", dtype, {1, 4}, written});
+  };
+  EXPECT_THAT(check(DType::kInt64, true), IsOk());
+  EXPECT_THAT(check(DType::kInt32, true), IsOk());
+  EXPECT_THAT(check(DType::kInt64, true, {3}), FailsWith(kInvalid, "declares int64[1,4]"));
+  EXPECT_THAT(check(DType::kInt64, true, {4, 1}), FailsWith(kInvalid, "declares int64[1,4]"));
+  EXPECT_THAT(check(DType::kInt64, false), FailsWith(kInvalid, "declares int64[1,4]"));
+  EXPECT_THAT(check(DType::kBool, true), FailsWith(kInvalid, "declares bool[1,4]"));
+}
+
 TEST(ParamDeclTest, WhatAnOpMakesBeforeOthersReadItIsMadeFirst) {
   const absl::StatusOr<Program> program = ParseProgram(R"(block 0
   var counter float32[1] persistable

@@ -297,6 +297,9 @@ def _auc(r, op):
                "AUC,StatPosOut,StatNegOut", {"num_thresholds": 3, "slide_steps": 0}, alias={"StatPosOut": "StatPos", "StatNegOut": "StatNeg"})
     yield Case("own_outputs", {"Predict": r.f((4, 1), 0, 1), "Label": r.i((4, 1), -1, 1), "StatPos": r.i((1, 4), 0, 3), "StatNeg": r.i((1, 4), 0, 3)},
                "AUC,StatPosOut,StatNegOut", {"num_thresholds": 3, "slide_steps": 0})
+    # As paddle.static.auc with slide_steps=0 has them: the last element is dropped.
+    yield Case("further_elements", {"Predict": r.f((9, 2), 0, 1), "Label": r.i((9, 1), 0, 1), "StatPos": r.i((9,), 0, 3), "StatNeg": r.i((9,), 0, 3)},
+               "AUC,StatPosOut,StatNegOut", {"num_thresholds": 7, "slide_steps": 0})
 
 
 @cases("chunk_eval")

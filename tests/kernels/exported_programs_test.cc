@@ -183,6 +183,32 @@ TEST(ExportedProgramsTest, ARingOfAnotherSizeIsAnError) {
                         "goes on from its value would change from 8 bytes"));
 }
 
+// The counts of the last batch, as paddle.static.auc without steps makes them: one more than used.
+TEST(ExportedProgramsTest, CountsOfAucLoseTheElementsThatItDoesNotUse) {
+  auto scope = std::make_shared<Scope>();
+  scope->FindOrCreate("positive")->tensor = Tensor::Of<int64_t>({5}, {0, 1, 0, 0, 7});
+  scope->FindOrCreate("negative")->tensor = Tensor::Of<int64_t>({5}, {0, 0, 0, 0, 7});
+  const auto core = CoreOf(R"(block 0
+  var p float32[2,1]
+  var label int64[2,1]
+  var positive int64[1,4] persistable
+  var negative int64[1,4] persistable
+  var area float64[]
+  auc(Predict=p, Label=label, StatPos=positive, StatNeg=negative) -> (AUC=area, StatPosOut=positive, StatNegOut=negative) {num_thresholds=3, slide_steps=0}
+)",
+                           {"p", "label"}, {"area"}, {}, scope);
+  const std::vector<Tensor> feeds = {Tensor::Of<float>({2, 1}, {1.0f, 0.0f}),
+                                     Tensor::Of<int64_t>({2, 1}, {1, 0})};
+  for (const int64_t runs : {1, 2}) {
+    EXPECT_THAT(core->Run(feeds), IsOk());
+    const Tensor& positive = scope->FindOrCreate("positive")->tensor;
+    EXPECT_EQ(positive.shape, Shape({1, 4}));
+    EXPECT_THAT(Values<int64_t>(positive), ElementsAre(0, 1, 0, runs));
+    EXPECT_THAT(Values<int64_t>(scope->FindOrCreate("negative")->tensor),
+                ElementsAre(runs, 0, 0, 0));
+  }
+}
+
 TEST(SearchSortedTest, NumbersOfTwoKindsAreComparedAsNumbers) {
   const Tensor sequence = Tensor::Of<int64_t>({4}, {1, 2, 3, 4});
   const Tensor values = Tensor::Of<float>({6}, {0.5f, 1.5f, 2, 2.5f, -0.5f, 3.9f});
