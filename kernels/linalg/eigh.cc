@@ -134,7 +134,8 @@ absl::Status EigvalshGrad(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-// V (diag(values@GRAD) + M) V^H, where element (k, j) of M is that of V^H V@GRAD by w_j - w_k.
+// V (diag(values@GRAD) + M) V^H, where element (k, j) of M is that of half of V^H V@GRAD less its
+// adjoint by w_j - w_k: the Hermitian part of the gradient.
 template <typename T>
 absl::Status EighGrad(KernelContext& ctx) {
   const Tensor& vectors = ctx.input(kGradVectors);
@@ -143,7 +144,8 @@ absl::Status EighGrad(KernelContext& ctx) {
   const RealOf<T>* grads = ctx.input(kValuesGrad).data<RealOf<T>>();
   for (int64_t i = 0; i < in.count && in.rows > 0; ++i, values += in.rows, grads += in.rows) {
     const Matrix<T> v = MatrixAt<T>(vectors, in, i);
-    Matrix<T> inner = Product<T>(v.adjoint(), MatrixAt<T>(ctx.input(kVectorsGrad), in, i));
+    const Matrix<T> turns = Product<T>(v.adjoint(), MatrixAt<T>(ctx.input(kVectorsGrad), in, i));
+    Matrix<T> inner = (turns - turns.adjoint()) / T(2);
     for (int64_t k = 0; k < in.rows; ++k) {
       for (int64_t j = 0; j < in.rows; ++j) {
         inner(k, j) = k == j ? T(grads[k]) : inner(k, j) / T(values[j] - values[k]);
