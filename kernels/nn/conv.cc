@@ -15,6 +15,7 @@
 #include "kernels/nn/conv_problem.h"
 #include "kernels/nn/conv_weights.h"
 #include "kernels/nn/conv_winograd.h"
+#include "kernels/nn/forced_float32.h"
 #include "kernels/nn/onednn.h"
 #include "kernels/nn/with_channels_last.h"
 #include "kernels/util/convert_elements.h"
@@ -375,6 +376,7 @@ OpDef ConvDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
       .inputs = kInputs,
       .outputs = {{"Output"}},
       .parse = parse,
+      .kernel_dtype = ForcedDType<ConvAttrs>,
       .infer = InferConv,
       .kernels = {{.dtype = DType::kFloat32, .run = Conv<float>, .prepare = PrepareConv<float>},
                   {DType::kFloat64, ConvDouble},

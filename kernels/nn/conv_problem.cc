@@ -43,6 +43,7 @@ ConvAttrs ReadConvAttrs(AttrReader& reader, int spatial_rank) {
   attrs.pre_affine = is_bound("PreScale") || is_bound("PreShift");
   attrs.post_affine = is_bound("PostScale") || is_bound("PostShift");
   attrs.epsilon = reader.Float("epsilon", 1e-5F);
+  attrs.gives_float32 = reader.Bool("force_fp32_output", false);
   attrs.activation = ReadActivation(reader, "fuse_activation");
   // How programs that Paddle fused before version 2.0 say it.
   if (reader.Bool("fuse_relu", false)) attrs.activation = {ActivationKind::kRelu};

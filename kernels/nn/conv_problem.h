@@ -31,6 +31,7 @@ struct ConvAttrs {
   float epsilon = 1e-5F;            // of that batch norm
   bool pre_affine = false;          // one of its slots is bound
   bool post_affine = false;         // one of its slots is bound
+  bool gives_float32 = false;       // in bfloat16, see forced_float32.h
   FusedActivation activation;
   ConvSlots slots;
 };

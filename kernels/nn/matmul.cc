@@ -2,6 +2,7 @@
 //   Out = activation(alpha * op(X) op(Y) + bias)
 #include "kernels/nn/matmul.h"
 
+#include "kernels/nn/forced_float32.h"
 #include "kernels/util/flops.h"
 
 namespace interp::nn {
@@ -126,6 +127,7 @@ OpDef MatmulV2Def() {
 
 OpDef WithBias(OpDef def, std::vector<SlotDef> inputs) {
   def.inputs = std::move(inputs);
+  def.kernel_dtype = ForcedDType<MatmulAttrs>;
   def.infer = InferWithBias;
   def.kernels = {{.dtype = DType::kFloat32, .run = MatmulWithBias<float>, .prepare = PrepareMatmul},
                  {DType::kBFloat16, MatmulWithBias<bfloat16>},

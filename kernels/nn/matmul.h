@@ -24,6 +24,7 @@ struct MatmulAttrs {
   int64_t y_rows_dims = 1;
   bool rows_but_last = false;  // of fc: all dims of X but the last, whatever x_rows_dims says
   bool keeps_lod = true;       // matmul_v2 gives none, in Paddle since 2.3
+  bool gives_float32 = false;  // in bfloat16, see forced_float32.h
   FusedActivation activation;
 };
 

@@ -143,6 +143,7 @@ MatmulAttrs ReadFusedMatmul(AttrReader& reader) {
   constexpr absl::string_view kRead[] = {"fuse_activation"};
   RefuseFusedForms(reader, kRead);
   attrs.alpha = reader.Float("matmul_alpha", 1.0F);
+  attrs.gives_float32 = reader.Bool("force_fp32_output", false);
   attrs.activation = ReadActivation(reader, "fuse_activation");
   return attrs;
 }
@@ -167,6 +168,7 @@ MatmulAttrs ReadFc(AttrReader& reader) {
   attrs.x_rows_dims = reader.Int("in_num_col_dims", 1);
   attrs.rows_but_last = attrs.x_rows_dims == -1;  // as in Paddle-Lite; Paddle has no such fc
   attrs.keeps_lod = reader.Bool("keeps_lod", true);
+  attrs.gives_float32 = reader.Bool("force_fp32_output", false);
   attrs.activation = ReadFcActivation(reader);
   RefuseFusedForms(reader, kFcActivations);
   // Before the passes such weights are cropped (passes/padded_weights.h).

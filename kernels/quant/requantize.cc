@@ -1,7 +1,8 @@
 // The ops of programs quantised for oneDNN:
 //   quantize     Output = Scale * Input + Shift as int8 or, with a Shift or without negative
 //                inputs, uint8; with `bfloat16` as bfloat16
-//   dequantize   Output = (Input - Shift) / Scale
+//   dequantize   Output = (Input - Shift) / Scale, of float32 too with `bfloat16`: ops without a
+//                row for bfloat16 give that
 //   requantize   Output = Scale_out / Scale_in * Input, and Shift_out - Scale_out / Scale_in *
 //                Shift_in more, as uint8 then
 // Results are rounded, ties to even, and clipped to the range of their dtype. What a layout of
@@ -160,7 +161,9 @@ Attrs Read(AttrReader& reader) {
     if (!(max_range > 0.0f)) reader.Fail("attribute 'max_range' is not above 0");
     return {.mobile = true, .max_range = max_range};
   }
-  return {1.0f / ReadScale(reader, "Scale"), ReadShift(reader, "Shift")};
+  return {.scale = 1.0f / ReadScale(reader, "Scale"),
+          .shift = ReadShift(reader, "Shift"),
+          .bfloat16 = reader.Bool("bfloat16", false)};
 }
 
 void InferDTypes(DTypeContext& ctx) { ctx.Set(kOutput, DType::kFloat32); }
@@ -177,14 +180,10 @@ absl::Status InferDequantize(InferContext& ctx) {
 }
 
 absl::Status RunMobile(KernelContext& ctx) {
-  const Attrs& attrs = ctx.attrs<Attrs>();
-  if (!attrs.mobile) {
-    return InvalidArgument("input 'Input' is ", DescribeType(ctx.input(kInput)),
-                           ", expected int8, uint8 or bfloat16");
-  }
   const Tensor& x = ctx.input(kMobileX);
   Dequantize<float, float>(ctx.num_threads(), ViewChannels(x, -1), x.data<float>(),
-                           ctx.input(kMobileScale).data<float>(), 1.0f, attrs.max_range,
+                           ctx.input(kMobileScale).data<float>(), 1.0f,
+                           ctx.attrs<Attrs>().max_range,
                            ctx.output(kMobileOut).mutable_data<float>());
   return absl::OkStatus();
 }
@@ -196,6 +195,14 @@ absl::Status Run(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+absl::Status RunFloat32(KernelContext& ctx) {
+  const Attrs& attrs = ctx.attrs<Attrs>();
+  if (attrs.mobile) return RunMobile(ctx);
+  if (attrs.bfloat16) return Run<float>(ctx);
+  return InvalidArgument("input 'Input' is ", DescribeType(ctx.input(kInput)),
+                         ", expected int8, uint8 or bfloat16");
+}
+
 INTERP_REGISTER_OP(OpDef{
     .type = "dequantize",
     .inputs = {{"Input", kOptional}, {"X", kOptional}, {"Scale", kOptional}},
@@ -203,7 +210,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<Attrs, Read>,
     .infer_dtype = InferDTypes,
     .infer = InferDequantize,
-    .kernels = {{DType::kFloat32, RunMobile},
+    .kernels = {{DType::kFloat32, RunFloat32},
                 {DType::kInt8, Run<int8_t>},
                 {DType::kUInt8, Run<uint8_t>},
                 {DType::kBFloat16, Run<bfloat16>}},

@@ -17,6 +17,7 @@ struct QuantizeAttrs {
 struct DequantizeAttrs {
   float scale = 1;
   float shift = 0;
+  bool bfloat16 = false;
   bool mobile = false;  // which has the range alone
   float max_range = 1;
 };

@@ -12,7 +12,7 @@ import sys
 
 import make_goldens as g
 import numpy as np
-from case_program import arguments, cases_of, make_all, register, write_modelled_case
+from case_program import arguments, build_without_kernel, cases_of, make_all, register, write_modelled_case
 from make_fused_cases import ACTIVATIONS, MORE_ACTIVATIONS, ONEDNN, lod, loose, make_onednn_case
 from make_goldens import Case
 
@@ -283,6 +283,59 @@ def _fused_conv(r, op):
                         "padding_algorithm": "EXPLICIT", "fuse_activation": name, **given}, tol=(1e-4, 1e-5))
 
 
+# Programs that Paddle has converted for oneDNN in bfloat16: an input is quantised to it, and a dequantize follows, unless
+# the product gives float32 itself. A name without "quantised" leaves the input as float32, which Paddle converts.
+BFLOAT16 = {"use_mkldnn": True, "mkldnn_data_type": "bfloat16"}
+WINDOW = {"strides": [1, 1], "paddings": [1, 1], "dilations": [1, 1], "groups": 1, "data_format": "NCHW", "padding_algorithm": "EXPLICIT"}
+
+
+@cases("fc", "fused_matmul", "fused_conv2d")
+def _bfloat16(r, op):
+    def one(name, **attrs):
+        ins, out, base = {
+            "fc": ({"Input": r.f((3, 4)), "W": r.f((4, 5)), "Bias": r.f((5,))}, "Out", {"in_num_col_dims": 1, "activation_type": ""}),
+            "fused_matmul": ({"X": r.f((3, 4)), "Y": r.f((4, 5))}, "Out", {"trans_x": False, "trans_y": False, "matmul_alpha": 1.0}),
+            "fused_conv2d": ({"Input": r.f((1, 4, 6, 6)), "Filter": r.f((8, 4, 3, 3)), "Bias": r.f((8,))}, "Output", WINDOW)}[op]
+        return Case(name, ins, out, {**BFLOAT16, **base, **attrs}, tol=(2e-2, 4e-2))
+    yield one("bfloat16_quantised")
+    if op in ("fc", "fused_conv2d"):
+        yield one("bfloat16_quantised_forced", force_fp32_output=True)
+    if op == "fused_conv2d":
+        yield one("bfloat16")
+
+
+def make_bfloat16_case(out, case):
+    """The product with what Paddle's passes put around it."""
+    b, op, slots = build_without_kernel(case)
+    result, types = b.fetch[0], [case.op]
+    operands = list(b.feeds)[:2 if case.op == "fused_matmul" else 1] if "quantised" in case.name else []
+    for name in operands:
+        b.output(f"{name}_quantised", "uint16")
+        op._rename_input(name, f"{name}_quantised")
+        add_rescale(b.block.desc._prepend_op(), "quantize", name, f"{name}_quantised")
+        types.insert(0, "quantize")
+    if "forced" not in case.name:
+        b.output("product", "uint16")
+        op._rename_output(result, "product")
+        add_rescale(b.block.desc.append_op(), "dequantize", "product", result)
+        types.append("dequantize")
+    blob, results = b.run()
+    g.write_case(f"{out}/{case.op}/{case.name}", 0, case.op, case.name, blob, b.feeds, dict(zip(b.fetch, results)), slots,
+                 g.visible_attrs(case.op, op), types, *case.tol, "computed by oneDNN")
+
+
+def add_rescale(op, kind, source, target):
+    op.set_type(kind)
+    op.set_input("Input", [source])
+    op.set_output("Output", [target])
+    op._set_bool_attr("bfloat16", True)
+    op._set_bool_attr("use_mkldnn", True)
+    op._set_attr("Scale", 1.0)
+    op._set_attr("Shift", 0.0)
+    op._set_attr("output_format", "NCHW")
+
+
+
 @cases("fused_conv3d")
 def _fused_conv3d(r, op):
     def one(name, residual=False, **attrs):
@@ -457,6 +510,9 @@ def lod_of(array, offsets):
 
 # ----------------------------------------------------------------------------
 def make(out, case):
+    if case.name.startswith("bfloat16"):
+        make_bfloat16_case(out, case)
+        return
     if "use_mkldnn" in case.attrs:
         make_onednn_case(out, case)
         return

@@ -75,6 +75,14 @@ TEST(EvaluationOpsTest, Bfloat16IsDequantizedAndRescaled) {
   EXPECT_EQ(static_cast<float>(rescaled[0].data<bfloat16>()[0]), 6.0f);
 }
 
+// What ops without a row for bfloat16 make of it is float32.
+TEST(EvaluationOpsTest, DequantizeOfBfloat16TakesFloat32) {
+  const Tensor x = TensorOf<float>({2}, {3.0f, -1.0f});
+  const std::vector<Tensor> out =
+      OutputsOf({"dequantize", {{"Input", x}}, {"Output"}, "Scale=1.0, bfloat16=true"});
+  EXPECT_THAT(Values<float>(out[0]), ElementsAre(3.0f, -1.0f));
+}
+
 TEST(EvaluationOpsTest, FilterByInstagKeepsSequencesWithAWantedTag) {
   const Lod two_one = {{0, 2, 3}};
   const OpRun run = {"filter_by_instag",

@@ -264,6 +264,24 @@ TEST(FusedOpsTest, FcOfFloat64IsTheOpsItStandsFor) {
   }
 }
 
+// As programs of oneDNN in bfloat16 end. The sum is no number of bfloat16.
+TEST(FusedOpsTest, ProductsOfBfloat16GiveFloat32WhereForced) {
+  const std::vector<bfloat16> values = {bfloat16(1.0F), bfloat16(0.00390625F)};
+  const Tensor row = TensorOf<bfloat16>({1, 2}, values);
+  const Tensor image = TensorOf<bfloat16>({1, 2, 1, 1}, values);
+  const Tensor column = TensorOf<float>({2, 1}, {1, 1});
+  const Tensor filter = TensorOf<float>({1, 2, 1, 1}, {1, 1});
+  for (OpRun run : {OpRun{"fc", {{"Input", row}, {"W", column}}, {"Out"}},
+                    OpRun{"fused_matmul", {{"X", row}, {"Y", column}}, {"Out"}},
+                    OpRun{"fused_conv2d", {{"Input", image}, {"Filter", filter}}, {"Output"}}}) {
+    EXPECT_EQ(OutputsOf(run)[0].dtype, DType::kBFloat16) << run.type;
+    run.attrs = "force_fp32_output=true";
+    const Tensor out = OutputsOf(run)[0];
+    ASSERT_EQ(out.dtype, DType::kFloat32) << run.type;
+    EXPECT_EQ(out.data<float>()[0], 1.00390625F) << run.type;
+  }
+}
+
 // Paddle-Lite's optimiser has names of its own.
 TEST(FusedOpsTest, ActivationsOfPaddleLite) {
   const auto conv = [](const std::string& attrs) {
