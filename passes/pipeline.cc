@@ -18,6 +18,7 @@
 #include "passes/fuse_depthwise.h"
 #include "passes/fuse_fc.h"
 #include "passes/fuse_shuffle.h"
+#include "passes/fuse_swish.h"
 #include "passes/fused_products.h"
 #include "passes/inplace.h"
 #include "passes/insert_feed_fetch.h"
@@ -56,6 +57,7 @@ constexpr Pass kPasses[] = {
     {"simplify", "drop ops whose output equals their input", Simplify},
     {"int8", "compute in int8 what is quantised in training", ComputeInInt8,
      /*on_by_default=*/false},
+    {"fuse_swish", "join values and their sigmoid that multiplies them", FuseSwish},
     {kFuseConvPass, "join convolutions with bias, batch norm, sum and activation", FuseConv},
     {kFuseBatchNormPass, "join batch norms and the relu behind them", FuseBatchNorm},
     {"fuse_fc", "join matrix products with bias and activation", FuseFc},

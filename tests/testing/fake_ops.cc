@@ -244,6 +244,7 @@ OpRegistry MakeFakeOps() {
     ops.Add(Unary(type));
   }
   for (const absl::string_view type : {"elementwise_add", "elementwise_mul"}) ops.Add(Binary(type));
+  ops.AddKernels("swish", {{DType::kFloat32, NoKernel}, {DType::kBFloat16, NoKernel}});
   ops.AddKernels("relu", {{DType::kFloat32, NoKernel}, {DType::kBFloat16, NoKernel}});
   ops.AddKernels("elementwise_add", {{DType::kFloat32, NoKernel}, {DType::kBFloat16, NoKernel}});
   ops.AddKernels("mul", {{DType::kFloat32, NoKernel}, {DType::kBFloat16, NoKernel}});
