@@ -264,9 +264,9 @@ ExitCode RunAndReport(const RunCommandFlags& flags, const RunOptions& run_option
     for (TopRow& row : FindTop(tensor, flags.top, inputs.labels)) report.top.push_back(row);
   }
   report.comparisons = CompareAll(fetched, inputs.expected, flags.tolerance);
-  report.profile = watch.FinishProfile();
   const absl::Status written = WriteResults(flags, model, inputs, fetched, report);
   if (!written.ok()) return Fail(ExitCode::kRunFailed, written);
+  report.profile = watch.FinishProfile();
   return ShowReport(flags, report);
 }
 

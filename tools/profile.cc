@@ -82,7 +82,9 @@ void Profile::Reset() { std::fill(totals_.begin(), totals_.end(), Total()); }
 std::vector<DType> Profile::DTypes() const {
   std::vector<DType> dtypes;
   for (int32_t number = 0; number < static_cast<int32_t>(totals_.size()); ++number) {
-    const DType dtype = InstructionOf(number).dtype;
+    const Instruction& instruction = InstructionOf(number);
+    const DType dtype = instruction.dtype;
+    if (!instruction.place.on_host() || costs_.empty() || costs_[number].flops == 0) continue;
     if (std::find(dtypes.begin(), dtypes.end(), dtype) == dtypes.end()) dtypes.push_back(dtype);
   }
   return dtypes;

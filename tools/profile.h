@@ -28,7 +28,7 @@ class Profile : public RunObserver {
   // What kernels computed with (InterpreterCore::algorithms).
   void SetAlgorithms(std::vector<std::string> algorithms) { algorithms_ = std::move(algorithms); }
 
-  // The types that instructions compute in.
+  // The types that instructions of the host compute in, as costs tell.
   std::vector<DType> DTypes() const;
   // What the machine can do at most. Without it, or without costs, no shares of it are shown.
   void SetLimit(MachineLimit limit) { limit_ = std::move(limit); }

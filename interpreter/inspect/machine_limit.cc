@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -10,10 +11,13 @@
 #include <thread>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/substitute.h"
+#include "core/catching.h"
 #include "core/program_parse.h"
 #include "core/scope.h"
 #include "core/storage/aligned_memory.h"
+#include "core/usable_cpus.h"
 #include "interpreter/interpreter_core.h"
 
 namespace interp {
@@ -25,7 +29,7 @@ constexpr int kProducts = 20;
 // Sizes of a machine's caches, roughly: between them the rate changes.
 constexpr std::array<int64_t, 6> kFootprints = {32 << 10, 128 << 10, 512 << 10,
                                                 2 << 20,  8 << 20,   64 << 20};
-constexpr int64_t kCopiedBytes = 16 << 20;  // by each measurement, at least
+constexpr int64_t kCopiedBytes = 16 << 20;  // by each thread in each measurement, at least
 constexpr int kCopies = 10;
 
 template <typename Body>
@@ -83,6 +87,34 @@ absl::StatusOr<double> RateOfProducts(int num_threads, DType dtype) {
   return 2.0 * kSide * kSide * kSide / least_ns;
 }
 
+// Has threads do body(thread) side by side, the calling one as number 0, and returns the
+// nanoseconds from their common start to the end of the last. May throw where the system gives no
+// thread.
+template <typename Body>
+double NsTogether(int num_threads, const Body& body) {
+  std::atomic<int> waiting = 0;
+  std::atomic<int> done = 0;
+  std::atomic<bool> started = false;
+  std::vector<std::jthread> others;
+  others.reserve(static_cast<size_t>(num_threads));
+  // Before the threads are joined, also where one of them is missing.
+  const absl::Cleanup start = [&] { started = true; };
+  for (int thread = 1; thread < num_threads; ++thread) {
+    others.emplace_back([&, thread] {
+      ++waiting;
+      while (!started) std::this_thread::yield();
+      body(thread);
+      ++done;
+    });
+  }
+  while (waiting < num_threads - 1) std::this_thread::yield();
+  return NsOf([&] {
+    started = true;
+    body(0);
+    while (done < num_threads - 1) std::this_thread::yield();
+  });
+}
+
 // Copies one half of some memory to the other, again and again.
 void CopyHalves(char* from, int64_t half, int64_t repeats) {
   for (int64_t repeat = 0; repeat < repeats; ++repeat) {
@@ -91,24 +123,20 @@ void CopyHalves(char* from, int64_t half, int64_t repeats) {
   }
 }
 
-// Bytes per nanosecond of copies that together take `bytes`; 0 without memory. Each thread has a
-// part of its own, which it copies long enough for the start of threads not to count.
+// Bytes per nanosecond of copies that together take `bytes`, of which each thread has a part; 0
+// without memory. May throw, see NsTogether.
 double RateOfCopies(int num_threads, int64_t bytes) {
   const std::unique_ptr<void, decltype(&std::free)> memory(
       AllocateAligned(static_cast<size_t>(bytes)), &std::free);
   if (memory == nullptr) return 0;
   std::memset(memory.get(), 0, static_cast<size_t>(bytes));
   const int64_t half = bytes / num_threads / 2;
-  const int64_t repeats = std::max<int64_t>(1, kCopiedBytes / bytes);
-  const auto copy = [&](int thread) {
-    CopyHalves(static_cast<char*>(memory.get()) + thread * half * 2, half, repeats);
-  };
+  if (half == 0) return 0;
+  const int64_t repeats = std::max<int64_t>(1, kCopiedBytes / (half * 2));
   double least_ns = 0;
   for (int i = 0; i < kCopies; ++i) {
-    const double ns = NsOf([&] {
-      std::vector<std::jthread> others;
-      for (int thread = 1; thread < num_threads; ++thread) others.emplace_back(copy, thread);
-      copy(0);
+    const double ns = NsTogether(num_threads, [&](int thread) {
+      CopyHalves(static_cast<char*>(memory.get()) + thread * half * 2, half, repeats);
     });
     if (i == 0 || ns < least_ns) least_ns = ns;
   }
@@ -133,14 +161,16 @@ double BytesPerNs(const MachineLimit& limit, double bytes) {
 
 MachineLimit MeasureMachineLimit(int num_threads, absl::Span<const DType> dtypes) {
   MachineLimit limit;
-  limit.num_threads = num_threads;
+  limit.num_threads = std::min(num_threads, UsableCpus());
   for (const DType dtype : dtypes) {
-    const absl::StatusOr<double> rate = RateOfProducts(num_threads, dtype);
+    const absl::StatusOr<double> rate =
+        Catching([&] { return RateOfProducts(limit.num_threads, dtype); });
     if (rate.ok()) limit.products.push_back({dtype, *rate});
   }
   for (const int64_t bytes : kFootprints) {
-    const double rate = RateOfCopies(num_threads, bytes);
-    if (rate > 0) limit.copies.push_back({bytes, rate});
+    const absl::StatusOr<double> rate = Catching(
+        [&]() -> absl::StatusOr<double> { return RateOfCopies(limit.num_threads, bytes); });
+    if (rate.ok() && *rate > 0) limit.copies.push_back({bytes, *rate});
   }
   return limit;
 }

@@ -21,13 +21,13 @@ struct MachineLimit {
     int64_t bytes = 0;
     double bytes_per_ns = 0;
   };
-  int num_threads = 0;
+  int num_threads = 0;             // that it was measured on
   std::vector<Products> products;  // of the types that were asked for and that have products
   std::vector<Copies> copies;      // smallest first
 };
 
-// Measures for about a twentieth of a second on `num_threads` threads. What there is no memory or
-// no kernel for is left out.
+// Measures for about a twentieth of a second on `num_threads` threads, but on no more than this
+// process has CPUs. What there is no memory, no thread or no kernel for is left out.
 MachineLimit MeasureMachineLimit(int num_threads, absl::Span<const DType> dtypes);
 
 // The least nanoseconds for `flops` operations in `dtype` on `bytes` that lie in the smallest cache

@@ -90,11 +90,13 @@ TEST(RunCommandTest, ProfileKnowsTheMachinesLimit) {
   EXPECT_EQ(limit.at("products").at(0).at("dtype"), "float32");
   EXPECT_GT(limit.at("products").at(0).at("gflop_per_s"), 0);
   for (const auto& copies : limit.at("copies")) EXPECT_GT(copies.at("gb_per_s"), 0) << copies;
+  int products = 0;
   for (const auto& row : profile.at("instructions")) {
-    if (row.at("op") == "fc") {
-      EXPECT_EQ(row.at("algorithm"), "kept panels");
-    }
+    if (row.at("op") != "fc") continue;
+    EXPECT_EQ(row.at("algorithm"), "kept panels");
+    ++products;
   }
+  EXPECT_EQ(products, 1);
 }
 
 TEST(RunCommandTest, PeakIsWhatIsAlive) {

@@ -1,5 +1,6 @@
 #include "interpreter/inspect/machine_limit.h"
 
+#include "core/usable_cpus.h"
 #include "gtest/gtest.h"
 
 namespace interp::testing::machine_limit_test {
@@ -29,8 +30,8 @@ TEST(MachineLimitTest, TypesWithoutProductsAreUnknown) {
 }
 
 TEST(MachineLimitTest, MeasuresCopiesOfEachSize) {
-  const MachineLimit limit = MeasureMachineLimit(/*num_threads=*/2, {});
-  EXPECT_EQ(limit.num_threads, 2);
+  const MachineLimit limit = MeasureMachineLimit(/*num_threads=*/1000, {});
+  EXPECT_EQ(limit.num_threads, UsableCpus());
   ASSERT_FALSE(limit.copies.empty());
   for (size_t i = 0; i < limit.copies.size(); ++i) {
     EXPECT_GT(limit.copies[i].bytes_per_ns, 0);
