@@ -67,10 +67,12 @@ bool ReadChecksum(absl::string_view line, std::optional<uint64_t>& checksum) {
   return true;
 }
 
+// A version of any length.
 bool IsNewer(absl::string_view header) {
-  int version = 0;
-  return absl::ConsumePrefix(&header, kAnyVersion) && absl::SimpleAtoi(header, &version) &&
-         version > kVersion;
+  if (!absl::ConsumePrefix(&header, kAnyVersion)) return false;
+  if (header.empty() || !absl::c_all_of(header, absl::ascii_isdigit)) return false;
+  int64_t version = 0;
+  return !absl::SimpleAtoi(header, &version) || version > kVersion;
 }
 
 absl::string_view YesOrNo(bool value) { return value ? "yes" : "no"; }

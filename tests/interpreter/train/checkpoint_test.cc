@@ -260,7 +260,7 @@ TEST(CheckpointsTest, OneOfANewerVersionIsNotPassedOver) {
   const TempFolder folder;
   WriteSteps(folder, {3, 4});
   const std::string state = folder / "step-4/state.txt";
-  for (const char* newer : {"checkpoint 4", "checkpoint 10"}) {
+  for (const char* newer : {"checkpoint 4", "checkpoint 10", "checkpoint 99999999999999999999"}) {
     const std::string text = *ReadFile(state);
     Replace(state, "checkpoint 3", newer);
     EXPECT_THAT(
