@@ -107,12 +107,9 @@ bool DeclaresNoDims(const Shape& shape, const ParamDecl& param) {
   return param.dims.empty() && shape.numel() != 1;
 }
 
-// Whether Paddle declares a variable as it is after a step that drops elements: auc leaves those of
-// its counts out that it does not use. Weights, which are floats, keep their dims.
+// Whether a step of the program drops elements that the program does not declare.
 bool LosesElements(const Shape& shape, const ParamDecl& param) {
-  const bool counts = param.dtype == DType::kInt64 || param.dtype == DType::kInt32;
-  const bool known = absl::c_all_of(param.dims, [](int64_t dim) { return dim >= 0; });
-  if (!param.written || !counts || !known) return false;
+  if (!param.loses_elements || absl::c_linear_search(param.dims, -1)) return false;
   // In double, which has room for the dims of any file.
   const double declared = absl::c_accumulate(param.dims, 1.0, std::multiplies<double>());
   return static_cast<double>(shape.numel()) > declared;
@@ -148,6 +145,22 @@ bool IsQuantised(const Program& program) {
   return AnyOp(program, [](const Op& op) { return absl::StrContains(op.type, "quantize"); });
 }
 
+// By VarId, the counts of auc: the op leaves those out that it does not use.
+std::vector<bool> CountsOfAuc(const Program& program) {
+  std::vector<bool> counts(program.names.size());
+  for (const Block& block : program.blocks) {
+    for (const Op& op : block.ops) {
+      if (op.type != "auc") continue;
+      for (const char* name : {"StatPosOut", "StatNegOut"}) {
+        const Slot* const slot = op.FindOutput(name);
+        if (slot == nullptr) continue;
+        for (const VarId id : slot->args) counts[id] = true;
+      }
+    }
+  }
+  return counts;
+}
+
 absl::Status NotDeclared(DType dtype, const Shape& shape, const ParamDecl& param) {
   return InvalidArgument("the file has ", Name(dtype), ToString(shape), ", the program declares ",
                          Name(param.dtype), "[", absl::StrJoin(param.dims, ","), "]");
@@ -159,6 +172,7 @@ std::vector<ParamDecl> ParamsOf(const Program& program) {
   const std::vector<bool> written = NamedIn(program, &Op::outputs);
   const std::vector<bool> read = NamedIn(program, &Op::inputs);
   const std::vector<bool> made_first = MadeFirst(program);
+  const std::vector<bool> counts = CountsOfAuc(program);
   const bool quantised = IsQuantised(program);
   std::vector<ParamDecl> params;
   std::vector<bool> seen(program.names.size());
@@ -172,6 +186,7 @@ std::vector<ParamDecl> ParamsOf(const Program& program) {
                         .written = written[var.id],
                         .unused = !written[var.id] && !read[var.id],
                         .quantised = quantised,
+                        .loses_elements = counts[var.id],
                         .made_first = made_first[var.id]});
     }
   }

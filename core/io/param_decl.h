@@ -14,7 +14,7 @@ namespace interp {
 // A parameter as the program declares it. -1 in `dims` fits any size; dtype kUndefined any dtype
 // and any dims. No dims are those of a number, or say nothing: Paddle's Python leaves them out
 // where it makes a variable without a shape. What the program writes may have more or fewer dims of
-// 1 than it declares, and of whole numbers more elements: Paddle declares them as they are after a
+// 1 than it declares, and the counts of auc more elements: Paddle declares them as they are after a
 // step. What no op names may have any dtype: mixed precision declares the joined weight of
 // a recurrent layer as float16, which stays float32 and is used in parts. Whole numbers may stand
 // for those of float32 where the program has ops that bring them back.
@@ -25,6 +25,7 @@ struct ParamDecl {
   bool written = false;
   bool unused = false;
   bool quantised = false;
+  bool loses_elements = false;
   // The program needs no value from before: an op of block 0 writes it before any reads it, and no
   // block does. Paddle's `w.detach()` and `w.clone()` are such, which no startup program makes.
   bool made_first = false;

@@ -488,7 +488,7 @@ absl::Status InstructionRunner::NoteShape(Output& output) {
     return InvalidArgument("an output declared as an image has shape ", ToString(tensor.shape));
   }
   const size_t size_bytes = tensor.size_bytes();
-  // Fewer elements, as auc leaves of its counts, are the first ones.
+  // Of fewer elements the first ones stay.
   if (KeepsMemory(output) && size_bytes > output.size_bytes) {
     return InvalidArgument("an output that goes on from its value would change from ",
                            output.size_bytes, " bytes to ", DescribeType(tensor));

@@ -218,7 +218,9 @@ TEST(PackedConstantsTest, RefusesWhatThePlanHasNot) {
               FailsWith(kInvalidArgument, "parameter 'z': the program has none of that name"));
   EXPECT_THAT(refused([](PackedConstants& p) { std::swap(p.parameters[0], p.parameters[1]); }),
               FailsWith(kInvalidArgument, "is out of order"));
-  EXPECT_THAT(refused([](PackedConstants& p) { p.parameters[0].second = VectorOf<int64_t>({1}); }),
+  EXPECT_THAT(refused([](PackedConstants& p) {
+                p.parameters[0].second = VectorOf<int64_t>({1, 2, 3});
+              }),
               FailsWith(kInvalidArgument, "the program declares int64[2]"));
   EXPECT_THAT(refused([](PackedConstants& p) { p.entries.push_back(p.entries[0]); }),
               FailsWith(kInvalidArgument, "are out of order"));
