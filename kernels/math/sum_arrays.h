@@ -15,13 +15,16 @@ inline bool AreArrays(const OpContext& ctx, int slot) {
   return tensor != nullptr && !tensor->has_memory() && tensor->numel() != 0;
 }
 
-// Element i of the arrays of a slot, where they have one.
+// Element i of the arrays of a slot, where they have one. Those that are empty count only where all
+// are.
 inline std::vector<const Tensor*> ElementsAt(const OpContext& ctx, int slot, size_t i) {
   std::vector<const Tensor*> elements;
   for (const Variable* x : ctx.input_variables(slot)) {
     const bool has = x != nullptr && i < x->array.size() && x->array[i].has_memory();
     if (has) elements.push_back(&x->array[i]);
   }
+  const auto is_empty = [](const Tensor* element) { return element->numel() == 0; };
+  if (!std::all_of(elements.begin(), elements.end(), is_empty)) std::erase_if(elements, is_empty);
   return elements;
 }
 

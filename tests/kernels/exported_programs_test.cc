@@ -5,6 +5,7 @@
 
 #include <complex>
 
+#include "absl/strings/str_cat.h"
 #include "core/program_parse.h"
 #include "interpreter/interpreter_core.h"
 #include "tests/kernels/op_runs.h"
@@ -206,6 +207,31 @@ TEST(ExportedProgramsTest, CountsOfAucLoseTheElementsThatItDoesNotUse) {
     EXPECT_THAT(Values<int64_t>(positive), ElementsAre(0, 1, 0, runs));
     EXPECT_THAT(Values<int64_t>(scope->FindOrCreate("negative")->tensor),
                 ElementsAre(runs, 0, 0, 0));
+  }
+}
+
+// As of tensors, what has no elements is absent, whatever its shape.
+TEST(ExportedProgramsTest, SumsOfArraysLeaveOutEmptyElements) {
+  for (const char* order : {"a, b", "b, a"}) {
+    const auto core = CoreOf(absl::StrCat(R"(block 0
+  var x float32[-1,3]
+  var empty float32[-1,4]
+  var i int64[1]
+  var a lod_tensor_array float32[-1,3]
+  var b lod_tensor_array float32[-1,4]
+  var sums lod_tensor_array float32[-1,3]
+  var y float32[-1,3]
+  write_to_array(X=x, I=i) -> (Out=a)
+  write_to_array(X=empty, I=i) -> (Out=b)
+  sum(X=[)",
+                                          order, R"(]) -> (Out=sums)
+  read_from_array(X=sums, I=i) -> (Out=y)
+)"),
+                             {"x", "empty", "i"}, {"y"});
+    const std::vector<Tensor> feeds = {Tensor::Of<float>({1, 3}, {1, 2, 3}),
+                                       Tensor::Of<float>({0, 4}, {}),
+                                       Tensor::Of<int64_t>({1}, {0})};
+    EXPECT_THAT(FirstOf(*core, feeds), ElementsAre(1, 2, 3)) << order;
   }
 }
 
