@@ -77,6 +77,10 @@ def _arithmetic(r, op):
         yield Case(f"same_{dtype}", {"X": r.f((3, 4), dtype=dtype), "Y": r.f((3, 4), 1, 2, dtype=dtype)}, "Out", {"axis": -1})
         yield Case(f"rows_{dtype}", {"X": r.f((3, 4), dtype=dtype), "Y": r.f((4,), 1, 2, dtype=dtype)}, "Out", {"axis": -1})
         yield Case(f"both_{dtype}", {"X": r.f((3, 1, 4), dtype=dtype), "Y": r.f((2, 1), 1, 2, dtype=dtype)}, "Out", {"axis": -1})
+    # Of two types: Out is complex, whatever the program declares.
+    for x, y in (("float32", "complex64"), ("float64", "complex64"), ("float32", "complex128"), ("complex64", "complex128"),
+                 ("complex64", "float64")):
+        yield forward_alone(Case(f"{x}_{y}", {"X": r.f((3, 4), dtype=x), "Y": r.f((4,), 1, 2, dtype=y)}, "Out", {"axis": -1}))
 
 
 @cases("matmul_v2")
