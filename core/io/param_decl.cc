@@ -15,12 +15,15 @@
 namespace interp {
 namespace {
 
-// Variables that ops name as outputs, or as inputs, by VarId.
-std::vector<bool> NamedIn(const Program& program, const std::vector<Slot> Op::*slots) {
+// Variables that ops name as outputs, or as inputs, by VarId: in all slots, or in those that
+// `takes` accepts.
+std::vector<bool> NamedIn(const Program& program, const std::vector<Slot> Op::*slots,
+                          bool (*takes)(const Op&, const Slot&) = nullptr) {
   std::vector<bool> named(program.names.size());
   for (const Block& block : program.blocks) {
     for (const Op& op : block.ops) {
       for (const Slot& slot : op.*slots) {
+        if (takes != nullptr && !takes(op, slot)) continue;
         for (const VarId id : slot.args) named[id] = true;
       }
     }
@@ -145,20 +148,9 @@ bool IsQuantised(const Program& program) {
   return AnyOp(program, [](const Op& op) { return absl::StrContains(op.type, "quantize"); });
 }
 
-// By VarId, the counts of auc: the op leaves those out that it does not use.
-std::vector<bool> CountsOfAuc(const Program& program) {
-  std::vector<bool> counts(program.names.size());
-  for (const Block& block : program.blocks) {
-    for (const Op& op : block.ops) {
-      if (op.type != "auc") continue;
-      for (const char* name : {"StatPosOut", "StatNegOut"}) {
-        const Slot* const slot = op.FindOutput(name);
-        if (slot == nullptr) continue;
-        for (const VarId id : slot->args) counts[id] = true;
-      }
-    }
-  }
-  return counts;
+// Counts of auc, which leaves those out that it does not use.
+bool IsCountOfAuc(const Op& op, const Slot& slot) {
+  return op.type == "auc" && (slot.name == "StatPosOut" || slot.name == "StatNegOut");
 }
 
 absl::Status NotDeclared(DType dtype, const Shape& shape, const ParamDecl& param) {
@@ -172,7 +164,7 @@ std::vector<ParamDecl> ParamsOf(const Program& program) {
   const std::vector<bool> written = NamedIn(program, &Op::outputs);
   const std::vector<bool> read = NamedIn(program, &Op::inputs);
   const std::vector<bool> made_first = MadeFirst(program);
-  const std::vector<bool> counts = CountsOfAuc(program);
+  const std::vector<bool> counts = NamedIn(program, &Op::outputs, IsCountOfAuc);
   const bool quantised = IsQuantised(program);
   std::vector<ParamDecl> params;
   std::vector<bool> seen(program.names.size());

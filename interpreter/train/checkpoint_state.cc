@@ -16,7 +16,7 @@ namespace interp {
 namespace {
 
 constexpr absl::string_view kAnyVersion = "interp checkpoint ";
-constexpr int kVersion = 3;
+constexpr int64_t kVersion = 3;  // kHeader names it
 constexpr absl::string_view kHeader = "interp checkpoint 3";
 constexpr absl::string_view kHeaderWithoutChecksum = "interp checkpoint 2";
 constexpr absl::string_view kChecksum = "checksum ";
