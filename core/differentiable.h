@@ -6,8 +6,6 @@
 namespace interp {
 
 // Real and complex floats may.
-inline bool IsDifferentiable(DType dtype) {
-  return IsFloating(dtype) || dtype == DType::kComplex64 || dtype == DType::kComplex128;
-}
+inline bool IsDifferentiable(DType dtype) { return IsFloating(dtype) || IsComplex(dtype); }
 
 }  // namespace interp

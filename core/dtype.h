@@ -43,10 +43,12 @@ std::optional<DType> DTypeFromName(absl::string_view name);
 // SIZE_T (19) reads as int64.
 std::optional<DType> DTypeFromCode(int code);
 
-inline bool IsFloating(DType d) {
+constexpr bool IsFloating(DType d) {
   return d == DType::kFloat32 || d == DType::kFloat64 || d == DType::kFloat16 ||
          d == DType::kBFloat16;
 }
+
+constexpr bool IsComplex(DType d) { return d == DType::kComplex64 || d == DType::kComplex128; }
 
 // DTypeOf<T>: the DType whose elements are stored as C++ type T.
 template <typename T>

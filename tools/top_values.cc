@@ -38,8 +38,6 @@ std::vector<TopValue> TopOfRow(const T* data, int64_t size, int64_t count,
   return top;
 }
 
-bool IsComplex(DType dtype) { return dtype == DType::kComplex64 || dtype == DType::kComplex128; }
-
 // "[0,2]": the index of the row in the tensor, without its last dim.
 std::string RowText(const Shape& shape, int64_t row) {
   Shape rows = shape;

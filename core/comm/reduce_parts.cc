@@ -15,10 +15,6 @@ inline constexpr bool kIsHalf = std::is_same_v<T, float16> || std::is_same_v<T, 
 template <typename T>
 using Sum = std::conditional_t<kIsHalf<T>, float, T>;
 
-template <typename T>
-inline constexpr bool kIsComplex =
-    std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
-
 // As unsigned 64-bit numbers integers wrap around, whatever their width.
 template <typename T>
 T Add(T a, T b) {
@@ -42,7 +38,7 @@ T Multiply(T a, T b) {
 }
 template <typename T>
 T Larger(T a, T b) {
-  if constexpr (kIsComplex<T>) {
+  if constexpr (IsComplex(DTypeOf<T>)) {
     return a;  // CheckReducible
   } else {
     return a > b || a != a ? a : b;
@@ -50,7 +46,7 @@ T Larger(T a, T b) {
 }
 template <typename T>
 T Smaller(T a, T b) {
-  if constexpr (kIsComplex<T>) {
+  if constexpr (IsComplex(DTypeOf<T>)) {
     return a;  // CheckReducible
   } else {
     return a < b || a != a ? a : b;
@@ -104,7 +100,7 @@ absl::string_view Name(ReduceKind kind) {
 }
 
 absl::Status CheckReducible(DType dtype, ReduceKind kind) {
-  const bool is_complex = dtype == DType::kComplex64 || dtype == DType::kComplex128;
+  const bool is_complex = IsComplex(dtype);
   const bool ordered = kind == ReduceKind::kMax || kind == ReduceKind::kMin;
   const bool unknown =
       dtype == DType::kUndefined || dtype == DType::kFloat8E4M3 || dtype == DType::kFloat8E5M2;

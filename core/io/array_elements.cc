@@ -100,7 +100,7 @@ absl::Status SetNumpyType(absl::string_view type, ArrayLayout* layout) {
 }
 
 size_t UnitBytes(DType dtype) {
-  const bool complex = dtype == DType::kComplex64 || dtype == DType::kComplex128;
+  const bool complex = IsComplex(dtype);
   return SizeOf(dtype) / (complex ? 2 : 1);
 }
 

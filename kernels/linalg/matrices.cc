@@ -18,7 +18,7 @@ DType Wider(DType dtype) {
 
 // Floats of a tensor: a complex number has two.
 int64_t NumFloats(const Tensor& tensor) {
-  const bool complex = tensor.dtype == DType::kComplex64 || tensor.dtype == DType::kComplex128;
+  const bool complex = IsComplex(tensor.dtype);
   return tensor.numel() * (complex ? 2 : 1);
 }
 

@@ -11,8 +11,6 @@ using binary::kOut;
 using binary::kX;
 using binary::kY;
 
-bool IsComplex(DType dtype) { return dtype == DType::kComplex64 || dtype == DType::kComplex128; }
-
 bool IsDouble(DType dtype) { return dtype == DType::kFloat64 || dtype == DType::kComplex128; }
 
 // That of X, but where an operand is complex the complex type that holds both (Paddle's

@@ -84,7 +84,7 @@ void ReadValues(AttrReader& reader, SetValueAttrs& attrs) {
     if (attrs.floats.empty() && attrs.integers.empty()) attrs.integers = reader.Ints(name);
   }
   if (!attrs.floats.empty() || !attrs.integers.empty()) return;
-  const bool to_complex = dtype == DType::kComplex64 || dtype == DType::kComplex128;
+  const bool to_complex = IsComplex(dtype);
   if (to_complex || AnyIs<Complex>(reader)) {
     attrs.complexes = ReadComplexValues(reader);
   } else if (IsFloating(dtype) || AnyIs<double>(reader)) {
