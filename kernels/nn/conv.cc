@@ -1,4 +1,3 @@
-// Long because every way to compute a convolution shares what an instruction keeps.
 // conv2d, depthwise_conv2d, conv3d, fused_conv2d, fused_conv3d:
 //   Output = affine(activation(affine(batch_norm(conv(Input, Filter) + Bias)) + ResidualData))
 // where everything but the convolution is optional. See conv_problem.h for the slots and
@@ -7,11 +6,11 @@
 #include <type_traits>
 
 #include "absl/base/casts.h"
-#include "core/constant_elements.h"
 #include "kernels/nn/conv_bands.h"
 #include "kernels/nn/conv_direct.h"
 #include "kernels/nn/conv_methods.h"
 #include "kernels/nn/conv_onednn.h"
+#include "kernels/nn/conv_own_weights.h"
 #include "kernels/nn/conv_problem.h"
 #include "kernels/nn/conv_weights.h"
 #include "kernels/nn/conv_winograd.h"
@@ -23,12 +22,6 @@
 
 namespace interp::nn {
 namespace {
-
-// A transformed or packed filter with its bias.
-struct OwnWeights {
-  const float* filter = nullptr;
-  const float* bias = nullptr;  // null: none
-};
 
 constexpr uint64_t kWinogradKey = 1;  // of its points; below the keys of ConvMethod
 
@@ -44,7 +37,7 @@ struct ConvState : KernelState {
   ShapeCache<PreparedConv> prepared;
   const PreparedConv* last = nullptr;
   // Constant weights of our own methods, whatever the size of images; null until made.
-  std::array<std::shared_ptr<const PackedArrays>, kConvMethodKeys> own;  // by key
+  std::array<KeptWeights, kConvMethodKeys> own;  // by key
   WinogradFilter changing_points;
   std::vector<float> changing_bias;
 
@@ -74,8 +67,7 @@ void ChooseMethod(const KernelContext& ctx, const ConvProblem& problem, DType dt
 absl::Status PrepareOnednn(const KernelContext& ctx, const ConvProblem& problem, DType dtype,
                            PreparedConv& prepared) {
   const auto& attrs = ctx.attrs<ConvAttrs>();
-  const ConvEpilogue epilogue = {HasBias(ctx, attrs), attrs.fuse_residual, attrs.activation,
-                                 PostAffine(ctx, attrs)};
+  const ConvEpilogue epilogue = EpilogueOf(ctx, attrs);
   if (ctx.algorithms() == Algorithms::kFast && WeightsAreConstant(ctx, attrs) &&
       ConvInBands::Pays(problem, epilogue, dtype, ctx.num_threads())) {
     auto bands = ConvInBands::Make(problem, epilogue, dtype, ctx.num_threads());
@@ -133,28 +125,11 @@ absl::Status RunOnednn(KernelContext& ctx, PreparedConv& prepared, const void* i
   return prepared.onednn->Run(ctx, weights, in, out);
 }
 
-// Calls write(filter) with the filter and returns its bias.
-template <typename Write>
-absl::StatusOr<std::vector<float>> WriteFilter(const KernelContext& ctx, const Write& write) {
-  INTERP_ASSIGN_OR_RETURN(const ConstantElements filter,
-                          ConstantElements::Of(ctx.input(kConvFilter)));
-  ChannelFold fold;
-  INTERP_RETURN_IF_ERROR(CatchErrors([&] {
-    const bool as_it_is = filter->layout == Layout::kPlain && filter->dtype == DType::kFloat32;
-    const std::vector<float> dense = as_it_is ? std::vector<float>() : DenseFilter(*filter);
-    fold = FoldOf(ctx, ctx.attrs<ConvAttrs>());
-    write(ScaledFilter{as_it_is ? filter->data<float>() : dense.data(), fold.factors});
-    return absl::OkStatus();
-  }));
-  return std::move(fold.bias);
-}
-
-// Writes the transformed filter to `points` and returns its bias.
-absl::StatusOr<std::vector<float>> FillPoints(const KernelContext& ctx, const ConvProblem& problem,
-                                              float* points) {
-  return WriteFilter(ctx, [&](const ScaledFilter& filter) {
-    TransformFilter(problem, ForwardFilter(problem, filter), ctx.num_threads(), points);
-  });
+// Transforms a filter.
+auto PointsWriter(const ConvProblem& problem, int num_threads) {
+  return [&problem, num_threads](const ScaledFilter& filter, float* points) {
+    TransformFilter(problem, ForwardFilter(problem, filter), num_threads, points);
+  };
 }
 
 // Of weights that may change: made anew in memory of the state.
@@ -167,71 +142,18 @@ absl::StatusOr<OwnWeights> ChangingPoints(KernelContext& ctx, const ConvProblem&
     return absl::OkStatus();
   }));
   float* const points = state.changing_points.points.data();
-  INTERP_ASSIGN_OR_RETURN(state.changing_bias, FillPoints(ctx, problem, points));
+  INTERP_ASSIGN_OR_RETURN(
+      state.changing_bias,
+      WriteFilter(ctx, ctx.attrs<ConvAttrs>(), PointsWriter(problem, ctx.num_threads()), points));
   return OwnWeights{points, state.changing_bias.empty() ? nullptr : state.changing_bias.data()};
 }
 
-// Weights that never change: `floats` that write(filter, data) makes of the filter, and the bias.
-// They are made once and live as long as the state of the instruction.
-template <typename Write>
-absl::StatusOr<OwnWeights> ConstantWeights(KernelContext& ctx, const ConvProblem& problem,
-                                           uint64_t key, int64_t floats, const Write& write) {
-  std::shared_ptr<const PackedArrays>& kept = ctx.state<ConvState>().own[key];
-  const bool bias = HasBias(ctx, ctx.attrs<ConvAttrs>());
-  if (kept == nullptr) {
-    const size_t filter_bytes = static_cast<size_t>(floats) * sizeof(float);
-    const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const PackedArrays>> {
-      auto packed = std::make_shared<PackedArrays>();
-      INTERP_ASSIGN_OR_RETURN(Tensor bytes, NewPackedArray(filter_bytes));
-      auto* const data = static_cast<float*>(bytes.mutable_raw_data());
-      INTERP_ASSIGN_OR_RETURN(
-          const std::vector<float> values,
-          WriteFilter(ctx, [&](const ScaledFilter& filter) { write(filter, data); }));
-      packed->arrays.push_back(std::move(bytes));
-      if (!values.empty()) {
-        packed->arrays.push_back(
-            Tensor::Of<float>({static_cast<int64_t>(values.size())}, absl::MakeConstSpan(values)));
-      }
-      return std::shared_ptr<const PackedArrays>(std::move(packed));
-    };
-    INTERP_ASSIGN_OR_RETURN(auto arrays, SharedArrays(ctx, key, make));
-    absl::InlinedVector<size_t, 2> sizes = {filter_bytes};
-    if (bias) sizes.push_back(static_cast<size_t>(problem.out_channels) * sizeof(float));
-    INTERP_RETURN_IF_ERROR(CheckArrays(*arrays, sizes));
-    kept = std::move(arrays);
-  }
-  return OwnWeights{ElementsOf<float>(*kept, 0), bias ? ElementsOf<float>(*kept, 1) : nullptr};
-}
-
 absl::StatusOr<OwnWeights> PointsOfWeights(KernelContext& ctx, const ConvProblem& problem) {
-  if (!WeightsAreConstant(ctx, ctx.attrs<ConvAttrs>())) return ChangingPoints(ctx, problem);
-  return ConstantWeights(ctx, problem, kWinogradKey, WinogradFilterSize(problem),
-                         [&](const ScaledFilter& filter, float* points) {
-                           TransformFilter(problem, ForwardFilter(problem, filter),
-                                           ctx.num_threads(), points);
-                         });
-}
-
-ConvEpilogue EpilogueOf(const KernelContext& ctx, const OwnWeights& weights) {
   const auto& attrs = ctx.attrs<ConvAttrs>();
-  return {weights.bias != nullptr, attrs.fuse_residual, attrs.activation, PostAffine(ctx, attrs)};
-}
-
-absl::StatusOr<OwnWeights> WeightsOf(KernelContext& ctx, const ConvProblem& problem,
-                                     const ConvMethod& method) {
-  return ConstantWeights(
-      ctx, problem, method.key, method.filter_size(problem),
-      [&](const ScaledFilter& filter, float* packed) { method.pack(problem, filter, packed); });
-}
-
-absl::Status RunOwnMethod(KernelContext& ctx, const ConvProblem& problem, const ConvMethod& method,
-                          const float* in, float* out) {
-  INTERP_ASSIGN_OR_RETURN(const OwnWeights weights, WeightsOf(ctx, problem, method));
-  INTERP_ASSIGN_OR_RETURN(const Workspace work,
-                          ctx.workspace(method.work_bytes(problem, ctx.num_threads())));
-  method.run(problem, EpilogueOf(ctx, weights), weights.filter, weights.bias, in, out,
-             ctx.num_threads(), work.data<float>());
-  return absl::OkStatus();
+  if (!WeightsAreConstant(ctx, attrs)) return ChangingPoints(ctx, problem);
+  return ConstantWeights(ctx, attrs, problem, kWinogradKey, WinogradFilterSize(problem),
+                         PointsWriter(problem, ctx.num_threads()),
+                         ctx.state<ConvState>().own[kWinogradKey]);
 }
 
 template <typename T>
@@ -239,9 +161,13 @@ absl::Status RunByWinograd(KernelContext& ctx, const ConvProblem& problem, const
   INTERP_ASSIGN_OR_RETURN(const OwnWeights weights, PointsOfWeights(ctx, problem));
   INTERP_ASSIGN_OR_RETURN(const Workspace work,
                           ctx.workspace(WinogradWorkBytes(problem, ctx.num_threads())));
-  RunWinograd(problem, EpilogueOf(ctx, weights), weights.filter, weights.bias, in, out,
-              ctx.num_threads(), work.data<float>());
+  RunWinograd(problem, EpilogueOf(ctx, ctx.attrs<ConvAttrs>()), weights.filter, weights.bias, in,
+              out, ctx.num_threads(), work.data<float>());
   return absl::OkStatus();
+}
+
+KeptWeights& KeptFor(KernelContext& ctx, const ConvMethod& method) {
+  return ctx.state<ConvState>().own[method.key];
 }
 
 // The plain loops for float32, when oneDNN cannot help. `in` and `out` as in RunChannelsLast.
@@ -263,7 +189,10 @@ absl::Status RunDirect(KernelContext& ctx, const ConvProblem& problem, const flo
 
 absl::Status RunFloat(KernelContext& ctx, const ConvProblem& problem, PreparedConv& prepared,
                       const float* in, float* out) {
-  if (prepared.method != nullptr) return RunOwnMethod(ctx, problem, *prepared.method, in, out);
+  if (prepared.method != nullptr) {
+    return RunConvMethod(ctx, ctx.attrs<ConvAttrs>(), problem, *prepared.method,
+                         KeptFor(ctx, *prepared.method), in, out);
+  }
   if (prepared.onednn == nullptr) return RunDirect(ctx, problem, in, out);
   return RunOnednn(ctx, prepared, in, out);
 }
@@ -312,7 +241,10 @@ absl::Status PrepareConv(KernelContext& ctx) {
   if (!WeightsAreConstant(ctx, attrs)) return absl::OkStatus();
   if (prepared->winograd) return PointsOfWeights(ctx, problem).status();
   if (prepared->bands != nullptr) return prepared->bands->TakeWeights(ctx, attrs);
-  if (prepared->method != nullptr) return WeightsOf(ctx, problem, *prepared->method).status();
+  if (prepared->method != nullptr) {
+    const ConvMethod& method = *prepared->method;
+    return MethodWeights(ctx, attrs, problem, method, KeptFor(ctx, method)).status();
+  }
   return prepared->onednn == nullptr ? absl::OkStatus() : Weights(ctx, *prepared).status();
 }
 

@@ -105,6 +105,10 @@ ScalarAffine PostAffine(const KernelContext& ctx, const ConvAttrs& attrs) {
   return attrs.post_affine ? AffineOf(ctx, attrs.slots.post_affine) : ScalarAffine();
 }
 
+ConvEpilogue EpilogueOf(const KernelContext& ctx, const ConvAttrs& attrs) {
+  return {HasBias(ctx, attrs), attrs.fuse_residual, attrs.activation, PostAffine(ctx, attrs)};
+}
+
 void ScaleChannels(absl::Span<const double> factors, std::vector<float>& filter) {
   if (factors.empty()) return;
   const size_t per_channel = filter.size() / factors.size();

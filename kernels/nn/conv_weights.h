@@ -42,6 +42,9 @@ void ScaleChannels(absl::Span<const double> factors, std::vector<float>& filter)
 // What is done to the results behind the activation.
 ScalarAffine PostAffine(const KernelContext& ctx, const ConvAttrs& attrs);
 
+// What happens to the sums before they are stored.
+ConvEpilogue EpilogueOf(const KernelContext& ctx, const ConvAttrs& attrs);
+
 // Error: ResourceExhausted.
 absl::StatusOr<FoldedWeights> FoldWeights(const KernelContext& ctx, const ConvAttrs& attrs);
 

@@ -112,10 +112,6 @@ int64_t BandInRows(const ConvProblem& depthwise, int64_t band) {
   return band * depthwise.window[0].stride;
 }
 
-ConvEpilogue EpilogueOf(const KernelContext& ctx, const ConvAttrs& attrs) {
-  return {HasBias(ctx, attrs), /*residual=*/false, attrs.activation, PostAffine(ctx, attrs)};
-}
-
 absl::Status AddRows(const ConvProblem& pointwise, const ConvEpilogue& epilogue, int64_t count,
                      Prepared& prepared, Lane& lane) {
   if (count == 0) return absl::OkStatus();
