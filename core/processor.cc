@@ -1,5 +1,7 @@
 #include "core/processor.h"
 
+#include <unistd.h>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -50,5 +52,16 @@ bool ProcessorHasBf16Tiles() { return false; }
 bool ProcessorHasInt8Products() { return false; }
 
 #endif
+
+int64_t L2CacheBytes() {
+  static const int64_t bytes = [] {
+#ifdef _SC_LEVEL2_CACHE_SIZE
+    const int64_t told = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    if (told > 0) return told;
+#endif
+    return int64_t{1} << 20;
+  }();
+  return bytes;
+}
 
 }  // namespace interp

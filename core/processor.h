@@ -1,6 +1,8 @@
 // What the processor can do that runs this, which may be more than what the library is built for.
 #pragma once
 
+#include <cstdint>
+
 #include "absl/strings/string_view.h"
 
 namespace interp {
@@ -19,5 +21,8 @@ bool ProcessorHasBf16Tiles();
 // Whether it adds products of uint8 and int8 to int32 sums without an intermediate of 16 bits,
 // which saturates (AVX512_VNNI). Costs a load.
 bool ProcessorHasInt8Products();
+
+// Bytes of the L2 cache of a core; 1 MiB where the system does not tell. Thread-safety: any.
+int64_t L2CacheBytes();
 
 }  // namespace interp

@@ -120,6 +120,8 @@ class OutputRow {
 #pragma GCC unroll 8
     for (int i = 0; i < kCount; ++i) {
       Store(finish(sums[i]), out + (x + i) * channels + channel);
+      // Lines of `out` that are taken in this order no prefetcher foresees.
+      __builtin_prefetch(out + (x + i + kCount) * channels + channel, /*rw=*/1);
     }
   }
 
@@ -149,14 +151,14 @@ class OutputRow {
   int64_t inner_end_ = 0;
 };
 
-InputRows RowsOf(const ConvProblem& p, const float* in, int64_t in_first, int64_t y) {
+InputRows RowsOf(const ConvProblem& p, const RowRing& in, int64_t y) {
   const WindowAxis& axis = p.window[0];
   const int64_t row_size = p.window[1].in * p.in_channels;
   const int64_t first = y * axis.stride - axis.pad_begin;
   InputRows found;
   found.first_tap = std::clamp<int64_t>(-first, 0, axis.kernel);
   for (int64_t tap = found.first_tap; tap < axis.kernel && first + tap < axis.in; ++tap) {
-    found.rows[found.count++] = in + (first + tap - in_first) * row_size;
+    found.rows[found.count++] = in.data + (first + tap - in.first) % in.ring * row_size;
   }
   return found;
 }
@@ -175,8 +177,7 @@ int64_t VectorsAtOnce(const ConvProblem& p, int64_t vectors) {
 struct Rows {
   const ConvProblem& problem;
   const DepthwiseWeights& weights;
-  const float* in;
-  int64_t in_first;
+  const RowRing& in;
   int64_t first;
   int64_t last;
   float* out;
@@ -189,7 +190,7 @@ struct Rows {
     const int64_t step = VectorsAtOnce(problem, vectors);
     for (int64_t v = 0; v < vectors; v += step) {
       for (int64_t y = first; y < last; ++y) {
-        row.Run(RowsOf(problem, in, in_first, y), v, std::min(v + step, vectors),
+        row.Run(RowsOf(problem, in, y), v, std::min(v + step, vectors),
                 out + (y - first) * row_size);
       }
     }
@@ -231,9 +232,9 @@ void PackTaps(const ConvProblem& p, const float* filter, float* taps) {
 }
 
 void DepthwiseRows(const ConvProblem& p, const ConvEpilogue& epilogue,
-                   const DepthwiseWeights& weights, const float* in, int64_t in_first,
-                   int64_t first, int64_t last, float* out) {
-  const Rows rows = {p, weights, in, in_first, first, last, out};
+                   const DepthwiseWeights& weights, const RowRing& in, int64_t first, int64_t last,
+                   float* out) {
+  const Rows rows = {p, weights, in, first, last, out};
   const FusedActivation& activation = epilogue.activation;
   if (InRegisters(epilogue) && activation.kind == ActivationKind::kHardSwish) {
     return rows.Run(Finisher<true>{Vector{}, Vector{} + 1, activation.alpha, activation.beta});

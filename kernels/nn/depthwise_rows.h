@@ -24,11 +24,18 @@ struct DepthwiseWeights {
 // From dense O,1,kh,kw order: `taps` has room for as many numbers.
 void PackTaps(const ConvProblem& problem, const float* filter, float* taps);
 
-// Rows [first, last) of one image, channels-last, to `out`, which is the first of them. `in` is row
-// `in_first` of the input; the rows that the windows reach are there, but for padding.
+// Rows of an image, some of them: row r lies at `data` + (r - first) % ring rows.
+struct RowRing {
+  const float* data = nullptr;
+  int64_t first = 0;
+  int64_t ring = 0;
+};
+
+// Rows [first, last) of one image, channels-last, to `out`, which is the first of them. `in` has
+// the rows that the windows reach, but for padding.
 // REQUIRES: DepthwiseRowsTakes(problem); the epilogue has no residual.
 void DepthwiseRows(const ConvProblem& problem, const ConvEpilogue& epilogue,
-                   const DepthwiseWeights& weights, const float* in, int64_t in_first,
-                   int64_t first, int64_t last, float* out);
+                   const DepthwiseWeights& weights, const RowRing& in, int64_t first, int64_t last,
+                   float* out);
 
 }  // namespace interp::nn

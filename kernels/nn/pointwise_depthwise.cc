@@ -8,12 +8,15 @@
 // The image between the two is several times as large as Input, often larger than the L2 cache. Its
 // rows are made in bands, which stay there until they are read; those of small images all at once.
 #include <algorithm>
-#include <cstring>
+#include <array>
 #include <tuple>
 #include <utility>
 
 #include "absl/base/casts.h"
+#include "core/processor.h"
+#include "kernels/nn/conv_methods.h"
 #include "kernels/nn/conv_onednn.h"
+#include "kernels/nn/conv_own_weights.h"
 #include "kernels/nn/conv_pair.h"
 #include "kernels/nn/depthwise_rows.h"
 #include "kernels/nn/gemm.h"
@@ -62,8 +65,10 @@ struct Lane {
 struct Prepared {
   int64_t band = 0;         // output rows; 0: images are made as a whole
   std::vector<Lane> lanes;  // of bands
+  // What makes whole ones: a method of our own, else oneDNN's, else plain loops.
+  const ConvMethod* method = nullptr;
   std::unique_ptr<OnednnConv> whole;
-  std::shared_ptr<const PackedWeights> weights;  // of the whole one
+  std::shared_ptr<const PackedWeights> weights;  // of oneDNN's
   size_t scratch_bytes = 0;                      // of a lane
   std::string algorithm;
 };
@@ -72,6 +77,8 @@ struct PairState : KernelState {
   ShapeCache<Prepared> prepared;
   const Prepared* last = nullptr;
   std::shared_ptr<const PackedArrays> taps;  // constant ones, null until packed
+  // Constant weights of our own methods, whatever the size of images; null until made.
+  std::array<KeptWeights, kConvMethodKeys> own;  // by key
 
   std::string algorithm() const override { return last == nullptr ? "" : last->algorithm; }
 };
@@ -97,19 +104,32 @@ std::pair<int64_t, int64_t> ReachedRows(const WindowAxis& axis, int64_t first, i
 }
 
 // Output rows of a band; 0: bands do not pay. Measured on AVX-512 with an L2 cache of 2 MiB: below
-// a megabyte the image between stays in the cache by itself.
-int64_t BandOf(const ConvProblem& depthwise, Algorithms algorithms, int num_threads) {
+// a megabyte the image between stays in the cache by itself, and a large filter, which each band
+// goes through, takes its place.
+int64_t BandOf(const PairProblem& pair, Algorithms algorithms, int num_threads) {
   constexpr int64_t kLargeBytes = int64_t{1} << 20;
-  constexpr int64_t kBandBytes = int64_t{256} << 10;
-  const WindowAxis& axis = depthwise.window[0];
-  const int64_t row_bytes = RowFloats(depthwise) * int64_t{sizeof(float)};
-  if (algorithms != Algorithms::kFast || row_bytes * axis.in < kLargeBytes) return 0;
+  constexpr int64_t kBandBytes = int64_t{128} << 10;
+  const WindowAxis& axis = pair.depthwise.window[0];
+  const int64_t row_bytes = RowFloats(pair.depthwise) * int64_t{sizeof(float)};
+  const int64_t filter_bytes =
+      pair.pointwise.in_channels * pair.pointwise.out_channels * int64_t{sizeof(float)};
+  if (algorithms != Algorithms::kFast || row_bytes * axis.in < kLargeBytes ||
+      filter_bytes > L2CacheBytes() / 2) {
+    return 0;
+  }
   const int64_t band = std::max<int64_t>(kBandBytes / row_bytes / axis.stride, 1);
   return axis.out >= 2 * band * num_threads ? band : 0;
 }
 
 int64_t BandInRows(const ConvProblem& depthwise, int64_t band) {
   return band * depthwise.window[0].stride;
+}
+
+// Rows of the ring that bands are made in: those of a band and its window, and the band that is
+// made ahead. Bands do not wrap around.
+int64_t RingRows(const ConvProblem& depthwise, int64_t band) {
+  const int64_t unit = BandInRows(depthwise, band);
+  return (2 + (depthwise.window[0].kernel + unit - 1) / unit) * unit;
 }
 
 absl::Status AddRows(const ConvProblem& pointwise, const ConvEpilogue& epilogue, int64_t count,
@@ -142,6 +162,25 @@ absl::Status MakeLanes(const PairProblem& pair, const ConvEpilogue& epilogue, in
   return absl::OkStatus();
 }
 
+absl::Status PrepareWhole(const KernelContext& ctx, const PairProblem& pair,
+                          const ConvEpilogue& epilogue, Prepared& prepared) {
+  absl::string_view name = "plain loops";
+  if (ctx.algorithms() == Algorithms::kFast &&
+      WeightsAreConstant(ctx, ctx.attrs<PairAttrs>().pointwise)) {
+    prepared.method = FindConvMethod(pair.pointwise);
+  }
+  if (prepared.method != nullptr) {
+    name = prepared.method->name;
+  } else {
+    auto whole = OnednnConv::Make(pair.pointwise, epilogue, DType::kFloat32);
+    if (!whole.ok() && !absl::IsUnimplemented(whole.status())) return whole.status();
+    if (whole.ok()) prepared.whole = *std::move(whole);
+    if (prepared.whole != nullptr) name = prepared.whole->implementation();
+  }
+  prepared.algorithm = absl::StrCat(name, " + depthwise rows");
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Prepared*> Prepare(KernelContext& ctx, const PairProblem& pair) {
   const auto& attrs = ctx.attrs<PairAttrs>();
   ShapeCache<Prepared>& cache = ctx.state<PairState>().prepared;
@@ -152,7 +191,7 @@ absl::StatusOr<Prepared*> Prepare(KernelContext& ctx, const PairProblem& pair) {
   key.push_back(absl::bit_cast<int32_t>(epilogue.affine.shift));
   if (Prepared* prepared = cache.Find(key)) return prepared;
   auto prepared = std::make_unique<Prepared>();
-  prepared->band = BandOf(pair.depthwise, ctx.algorithms(), ctx.num_threads());
+  prepared->band = BandOf(pair, ctx.algorithms(), ctx.num_threads());
   if (prepared->band > 0) {
     UseThreads(1);
     const absl::Status made = MakeLanes(pair, epilogue, ctx.num_threads(), *prepared);
@@ -160,14 +199,7 @@ absl::StatusOr<Prepared*> Prepare(KernelContext& ctx, const PairProblem& pair) {
     if (!made.ok() && !absl::IsUnimplemented(made)) return made;
     if (!made.ok()) *prepared = Prepared();
   }
-  if (prepared->band == 0) {
-    auto whole = OnednnConv::Make(pair.pointwise, epilogue, DType::kFloat32);
-    if (!whole.ok() && !absl::IsUnimplemented(whole.status())) return whole.status();
-    if (whole.ok()) prepared->whole = *std::move(whole);
-    prepared->algorithm =
-        absl::StrCat(prepared->whole == nullptr ? "plain loops" : prepared->whole->implementation(),
-                     " + depthwise rows");
-  }
+  if (prepared->band == 0) INTERP_RETURN_IF_ERROR(PrepareWhole(ctx, pair, epilogue, *prepared));
   return &cache.Insert(std::move(key), std::move(prepared));
 }
 
@@ -219,7 +251,7 @@ absl::StatusOr<std::shared_ptr<const PackedArrays>> Taps(KernelContext& ctx,
 // One run.
 class PairRun {
  public:
-  PairRun(const KernelContext& ctx, const PairProblem& pair, const DepthwiseWeights& weights,
+  PairRun(KernelContext& ctx, const PairProblem& pair, const DepthwiseWeights& weights,
           const float* in, float* out)
       : ctx_(ctx),
         p_(pair),
@@ -235,26 +267,19 @@ class PairRun {
     const WindowAxis& axis = p_.depthwise.window[0];
     const int64_t images = p_.depthwise.batch;
     INTERP_ASSIGN_OR_RETURN(const Workspace between, TakeFloats(images * axis.in * row_));
-    if (prepared.whole == nullptr) {
-      INTERP_RETURN_IF_ERROR(PlainPointwise(between.data<float>()));
-    } else {
-      INTERP_RETURN_IF_ERROR(
-          prepared.whole->Run(ctx_, prepared.weights, in_, between.data<float>()));
-    }
-    ParallelForImageRows(ctx_.num_threads(), images, axis.out,
-                         [&](int64_t image, int64_t first, int64_t last) {
-                           DepthwiseRows(p_.depthwise, epilogue_, weights_,
-                                         between.data<float>() + image * axis.in * row_, 0, first,
-                                         last, out_ + (image * axis.out + first) * out_row_);
-                         });
+    INTERP_RETURN_IF_ERROR(Pointwise(prepared, between.data<float>()));
+    ParallelForImageRows(
+        ctx_.num_threads(), images, axis.out, [&](int64_t image, int64_t first, int64_t last) {
+          DepthwiseRows(p_.depthwise, epilogue_, weights_,
+                        {.data = between.data<float>() + image * axis.in * row_, .ring = axis.in},
+                        first, last, out_ + (image * axis.out + first) * out_row_);
+        });
     return absl::OkStatus();
   }
 
   absl::Status InBands(Prepared& prepared) const {
     const auto count = static_cast<int64_t>(prepared.lanes.size());
-    const int64_t unit = BandInRows(p_.depthwise, prepared.band);
-    // The rows of a band and its window, and the band that is made ahead.
-    const int64_t band_rows = 2 * unit + p_.depthwise.window[0].kernel;
+    const int64_t band_rows = RingRows(p_.depthwise, prepared.band);
     const size_t scratch_bytes = (prepared.scratch_bytes + 63) / 64 * 64;
     INTERP_ASSIGN_OR_RETURN(const Workspace bands, TakeFloats(count * band_rows * row_));
     INTERP_ASSIGN_OR_RETURN(const Workspace scratch,
@@ -274,6 +299,15 @@ class PairRun {
   }
 
  private:
+  absl::Status Pointwise(Prepared& prepared, float* between) const {
+    if (prepared.method != nullptr) {
+      return RunConvMethod(ctx_, ctx_.attrs<PairAttrs>().pointwise, p_.pointwise, *prepared.method,
+                           ctx_.state<PairState>().own[prepared.method->key], in_, between);
+    }
+    if (prepared.whole == nullptr) return PlainPointwise(between);
+    return prepared.whole->Run(ctx_, prepared.weights, in_, between);
+  }
+
   // When oneDNN cannot help.
   absl::Status PlainPointwise(float* between) const {
     const ConvProblem& p = p_.pointwise;
@@ -299,31 +333,28 @@ class PairRun {
   }
   absl::Status RunLane(Lane& lane, int64_t band, float* rows, void* scratch) const {
     const WindowAxis& axis = p_.depthwise.window[0];
+    const int64_t ring = RingRows(p_.depthwise, band);
     for (int64_t image = 0; image < p_.depthwise.batch; ++image) {
       const float* const in = in_ + image * axis.in * in_row_;
       float* const out = out_ + image * axis.out * out_row_;
-      int64_t begin = lane.in_first;  // rows [begin, end) of the image between lie at `rows`
-      int64_t end = lane.in_first;
+      int64_t end = lane.in_first;  // of the rows of the image between that were made
       for (int64_t y = lane.first; y < lane.last; y += band) {
         const int64_t next = std::min(y + band, lane.last);
-        const auto [first, last] = ReachedRows(axis, y, next);
-        const int64_t kept = std::clamp(first, begin, end);
-        std::memmove(rows, rows + (kept - begin) * row_,
-                     static_cast<size_t>((end - kept) * row_) * sizeof(float));
-        begin = kept;
-        while (end < last) {
+        while (end < ReachedRows(axis, y, next).second) {
           Rows& some = lane.in_last - end >= lane.rows[0].count ? lane.rows[0] : lane.rows.back();
           INTERP_RETURN_IF_ERROR(some.conv->Run(some.weights, in + end * in_row_,
-                                                rows + (end - begin) * row_, scratch));
+                                                rows + (end - lane.in_first) % ring * row_,
+                                                scratch));
           end += some.count;
         }
-        DepthwiseRows(p_.depthwise, epilogue_, weights_, rows, begin, y, next, out + y * out_row_);
+        DepthwiseRows(p_.depthwise, epilogue_, weights_, {rows, lane.in_first, ring}, y, next,
+                      out + y * out_row_);
       }
     }
     return absl::OkStatus();
   }
 
-  const KernelContext& ctx_;
+  KernelContext& ctx_;
   const PairProblem& p_;
   const ConvEpilogue epilogue_;
   const DepthwiseWeights& weights_;
@@ -334,7 +365,13 @@ class PairRun {
   float* const out_;
 };
 
-absl::Status TakePointwiseWeights(KernelContext& ctx, Prepared& prepared) {
+absl::Status TakePointwiseWeights(KernelContext& ctx, const ConvProblem& pointwise,
+                                  Prepared& prepared) {
+  if (prepared.method != nullptr) {
+    return MethodWeights(ctx, ctx.attrs<PairAttrs>().pointwise, pointwise, *prepared.method,
+                         ctx.state<PairState>().own[prepared.method->key])
+        .status();
+  }
   if (prepared.whole != nullptr) {
     INTERP_RETURN_IF_ERROR(TakeWeights(ctx, *prepared.whole, prepared.weights));
   }
@@ -355,7 +392,7 @@ absl::Status PreparePair(KernelContext& ctx) {
   UseThreads(ctx.num_threads());
   INTERP_ASSIGN_OR_RETURN(Prepared * prepared, Prepare(ctx, pair));
   if (WeightsAreConstant(ctx, attrs.pointwise)) {
-    INTERP_RETURN_IF_ERROR(TakePointwiseWeights(ctx, *prepared));
+    INTERP_RETURN_IF_ERROR(TakePointwiseWeights(ctx, pair.pointwise, *prepared));
   }
   return WeightsAreConstant(ctx, attrs.depthwise) ? Taps(ctx, pair.depthwise).status()
                                                   : absl::OkStatus();
@@ -368,7 +405,7 @@ absl::Status RunChannelsLast(KernelContext& ctx, const PairProblem& pair, const 
   UseThreads(ctx.num_threads());
   INTERP_ASSIGN_OR_RETURN(Prepared * prepared, Prepare(ctx, pair));
   ctx.state<PairState>().last = prepared;
-  INTERP_RETURN_IF_ERROR(TakePointwiseWeights(ctx, *prepared));
+  INTERP_RETURN_IF_ERROR(TakePointwiseWeights(ctx, pair.pointwise, *prepared));
   INTERP_ASSIGN_OR_RETURN(const auto taps, Taps(ctx, pair.depthwise));
   const DepthwiseWeights weights = {ElementsOf<float>(*taps, 0), ElementsOf<float>(*taps, 1)};
   const PairRun run(ctx, pair, weights, in, out);
