@@ -77,6 +77,9 @@ enum class LayoutRule : int8_t {
   // rank are brought to it and outputs of that rank have it. The kernel handles lower-rank inputs
   // (a [C] bias, a [N,C,1,1] scale) in either case.
   kFollows,
+  // Inputs are brought to plain layout; images that it makes are channels-last where an op that
+  // reads them, perhaps behind others that follow, prefers that.
+  kForReaders,
 };
 
 // What a program of mixed precision computes an op in (passes/mixed_precision.h). An op without a
@@ -161,6 +164,9 @@ struct OpDef {
   // Output is the input's memory under another shape (reshape): the kernel copies only when the two
   // do not share already (see CopyUnlessShared in kernels/util).
   std::vector<SharePair> view = {};
+  // A view holds where one of the two is channels-last and the other plain: the dimensions are
+  // turned as the layouts are.
+  bool view_turns = false;
 
   // The kernel sets the outputs' shapes and allocates them (results of non-maximum suppression).
   // All that depends on such an output is inferred anew in every run.

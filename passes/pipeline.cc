@@ -25,6 +25,7 @@
 #include "passes/int8.h"
 #include "passes/kept_scales.h"
 #include "passes/mixed_precision.h"
+#include "passes/move_channels.h"
 #include "passes/padded_weights.h"
 #include "passes/prune.h"
 #include "passes/python_layers.h"
@@ -62,6 +63,7 @@ constexpr Pass kPasses[] = {
     {kFuseBatchNormPass, "join batch norms and the relu behind them", FuseBatchNorm},
     {"fuse_fc", "join matrix products with bias and activation", FuseFc},
     {"fuse_shuffle", "join reshapes and the transpose between that shuffle channels", FuseShuffle},
+    {"move_channels", "view images as rows of channels, and rows as images", MoveChannels},
     {"bf16", "compute products and what follows them in bfloat16", ComputeInBFloat16,
      /*on_by_default=*/false},
     {"fp16", "compute products and what follows them in float16", ComputeInFloat16,

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "core/device/device.h"
@@ -35,6 +36,7 @@ class TransferInserter {
 
   // Inserts what makes what the instructions of `list` read.
   absl::Status Rewrite(std::vector<Instruction>& list) {
+    FindWantedImages(list);
     rewriter_.emplace(list);
     while (!rewriter_->done()) {
       Instruction instruction = rewriter_->Take();
@@ -50,6 +52,44 @@ class TransferInserter {
   }
 
  private:
+  // Which images readers take channels-last; not looked for where nobody asks.
+  void FindWantedImages(const std::vector<Instruction>& list) {
+    const bool asked = absl::c_any_of(list, [](const Instruction& instruction) {
+      return instruction.layout_rule == LayoutRule::kForReaders;
+    });
+    wanted_images_.assign(asked ? vars_.size() : 0, false);
+    if (!asked || !plan_.options.optimize_layout) return;
+    for (auto at = list.rbegin(); at != list.rend(); ++at) {
+      if (!WantsImages(*at)) continue;
+      for (int arg = 0; arg < std::ssize(at->inputs); ++arg) {
+        const VarId id = at->inputs[arg];
+        const bool taken = (InputFlags(*at, arg) & (kTensorArray | kNoNeedBuffer)) == 0;
+        if (id >= 0 && taken && FollowsImage(id, at->layout_rule)) wanted_images_[id] = true;
+      }
+    }
+  }
+
+  // Whether the instruction is best given channels-last images.
+  bool WantsImages(const Instruction& instruction) const {
+    switch (instruction.layout_rule) {
+      case LayoutRule::kPlain:
+        return instruction.def->view_turns;
+      case LayoutRule::kPrefersChannelsLast:
+        return true;
+      case LayoutRule::kFollows:
+        return MakesWantedImage(instruction);
+      case LayoutRule::kForReaders:
+        return false;
+    }
+    return false;
+  }
+
+  bool MakesWantedImage(const Instruction& instruction) const {
+    return absl::c_any_of(instruction.outputs, [&](VarId id) {
+      return id >= 0 && id < std::ssize(wanted_images_) && wanted_images_[id];
+    });
+  }
+
   absl::Status Add(Instruction&& instruction) {
     if (CastsConstant(instruction)) {
       Form form = FormOf(vars_[instruction.inputs[0]]);
@@ -60,17 +100,20 @@ class TransferInserter {
     }
     ReadCastConstants(instruction);
     const Layout wanted = WantedLayout(instruction);
+    const bool turns = instruction.layout_rule == LayoutRule::kForReaders;
+    const Layout taken = turns ? Layout::kPlain : wanted;
     for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
       const VarId id = instruction.inputs[arg];
       if (id < 0 || vars_[id].kind != VarKind::kLodTensor) continue;
       const int flags = InputFlags(instruction, arg);
       if ((flags & (kTensorArray | kNoNeedBuffer)) != 0) continue;
       INTERP_ASSIGN_OR_RETURN(const VarId fitting,
-                              Fit(id, flags, WantedForm(instruction, arg, wanted), instruction));
+                              Fit(id, flags, WantedForm(instruction, arg, taken), instruction));
       if (fitting != id) Redirect(instruction, arg, fitting);
     }
     const std::vector<std::pair<VarId, VarId>> apart = WriteApart(instruction, wanted);
     NoteOutputs(instruction, wanted);
+    DropTurnless(instruction);
     rewriter_->Append(std::move(instruction));
     for (const auto& [own, home] : apart) INTERP_RETURN_IF_ERROR(BringHome(own, home));
     return absl::OkStatus();
@@ -118,6 +161,8 @@ class TransferInserter {
             [&](VarId id) { return id >= 0 && vars_[id].layout == Layout::kChannelsLast; });
         return follows && MakesImage(instruction) ? Layout::kChannelsLast : Layout::kPlain;
       }
+      case LayoutRule::kForReaders:
+        return MakesWantedImage(instruction) ? Layout::kChannelsLast : Layout::kPlain;
     }
     return Layout::kPlain;
   }
@@ -386,12 +431,22 @@ class TransferInserter {
     }
   }
 
+  // Views that turn with the layout are none where that stays.
+  void DropTurnless(Instruction& instruction) const {
+    if (!instruction.def->view_turns) return;
+    EraseShares(instruction, [&](const InplacePair& pair) {
+      return vars_[instruction.inputs[pair.input]].layout ==
+             instruction.output_layouts[pair.output];
+    });
+  }
+
   const OpRegistry& registry_;
   const std::vector<DType>& declared_;  // by VarId, when the block starts
   Plan& plan_;
   std::vector<PlanVar>& vars_;
   std::optional<InstructionRewriter> rewriter_;
-  std::vector<int32_t> versions_;  // by VarId: writes seen so far
+  std::vector<bool> wanted_images_;  // by VarId, before anything was inserted
+  std::vector<int32_t> versions_;    // by VarId: writes seen so far
   absl::flat_hash_map<std::tuple<VarId, int32_t, std::string>, VarId> copies_;
   absl::flat_hash_map<std::pair<VarId, std::string>, int32_t> copies_made_;
   absl::flat_hash_set<VarId> read_within_;            // by blocks that instructions run

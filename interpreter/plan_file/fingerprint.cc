@@ -42,7 +42,8 @@ uint64_t FingerprintOf(const OpDef& def) {
     absl::StrAppend(&text, static_cast<int>(kernel.dtype), "@", static_cast<int>(kernel.place),
                     " ");
   }
-  const bool flags[] = {def.parse != nullptr,
+  const bool flags[] = {def.view_turns,
+                        def.parse != nullptr,
                         def.kernel_dtype != nullptr,
                         def.infer_dtype != nullptr,
                         def.infer != nullptr,

@@ -125,7 +125,7 @@ absl::Status ReadInstruction(const wire::Instruction& from, Instruction* to) {
   INTERP_RETURN_IF_ERROR(ReadDType(from.dtype(), &to->dtype));
   to->kernel = from.kernel();
   INTERP_RETURN_IF_ERROR(
-      ReadCode(from.layout_rule(), LayoutRule::kFollows, "a layout rule", &to->layout_rule));
+      ReadCode(from.layout_rule(), LayoutRule::kForReaders, "a layout rule", &to->layout_rule));
   to->priority = from.priority();
   INTERP_RETURN_IF_ERROR(ReadPlace(from.place(), &to->place));
   to->stream = from.stream();

@@ -24,7 +24,8 @@ struct InstructionRunner::Output {
   DType dtype;
   Layout layout;
   bool view = false;
-  bool fits_source = false;    // size and layout are the source's
+  bool turns = false;          // a view of another layout than the source's
+  bool fits_source = false;    // size and layout are as they are to be
   bool persistable = false;    // keeps its value until all outputs have memory
   bool goes_on = false;        // from the value it has, where it has one (kKeepsValue)
   Stream* stream = nullptr;    // where the memory is written; null on the host
@@ -225,6 +226,7 @@ void InstructionRunner::BindOutputs(Bound& bound, absl::Span<Variable* const> va
       if (output.persistable && instruction.inputs[pair.input] != var) continue;
       output.source = &variables[instruction.inputs[pair.input]]->tensor;
       output.view = IsView(instruction, pair);
+      output.turns = output.view && instruction.def->view_turns;
     }
     outputs_.push_back(output);
   }
@@ -494,8 +496,8 @@ absl::Status InstructionRunner::NoteShape(Output& output) {
                            output.size_bytes, " bytes to ", DescribeType(tensor));
   }
   output.size_bytes = size_bytes;
-  output.fits_source = output.source != nullptr && output.source->layout == tensor.layout &&
-                       output.source->size_bytes() == size_bytes;
+  output.fits_source = output.source != nullptr && output.source->size_bytes() == size_bytes &&
+                       (output.source->layout == tensor.layout) != output.turns;
   return absl::OkStatus();
 }
 

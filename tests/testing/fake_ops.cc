@@ -252,6 +252,10 @@ OpRegistry MakeFakeOps() {
            .inputs = {{"X"}},
            .outputs = {{"Out"}},
            .kernels = {{DType::kFloat32, NoKernel}}});
+  for (const absl::string_view type : {"move_channels_last", "move_channels_first"}) {
+    ops.Add(View(type));
+    ops.AddKernels(type, {{DType::kUndefined, NoKernel}});
+  }
   ops.Add({.type = "pool2d", .inputs = {{"X"}}, .outputs = {{"Out"}}});
   ops.Add(View("reshape2"));
   AddOpsWithAxes(ops);

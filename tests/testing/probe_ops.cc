@@ -186,6 +186,45 @@ absl::Status ViewKernel(KernelContext& ctx) {
   return CopyKernel(ctx);
 }
 
+// N, C, H, W as N, H, W, C, and back.
+template <bool kToLast>
+absl::Status InferTurn(InferContext& ctx) {
+  Probe::OnInfer();
+  const Shape& x = ctx.input(0).shape;
+  ctx.SetShape(0, kToLast ? Shape({x[0], x[2], x[3], x[1]}) : Shape({x[0], x[3], x[1], x[2]}));
+  return absl::OkStatus();
+}
+
+template <bool kToLast>
+absl::Status TurnKernel(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  const Tensor& in = ctx.input(0);
+  Tensor& out = ctx.output(0);
+  if (in.raw_data() == out.raw_data()) return absl::OkStatus();
+  const Tensor& image = kToLast ? in : out;
+  const int64_t size = static_cast<int64_t>(SizeOf(in.dtype));
+  const auto* const from = static_cast<const char*>(in.raw_data());
+  auto* const to = static_cast<char*>(out.mutable_raw_data());
+  for (int64_t at = 0; at < image.numel(); ++at) {
+    const int64_t of_image = image.layout == Layout::kPlain ? PlainPosition(image.shape, at) : at;
+    const auto [source, target] = kToLast ? std::pair(of_image, at) : std::pair(at, of_image);
+    std::memcpy(to + target * size, from + source * size, static_cast<size_t>(size));
+  }
+  return absl::OkStatus();
+}
+
+OpDef Turn(absl::string_view type, bool to_last) {
+  return {.type = type,
+          .inputs = {{"X", to_last ? kAnyLayout : 0}},
+          .outputs = {{"Out"}},
+          .parse = ParseAttrs<TagAttrs, ReadTag>,
+          .infer = to_last ? InferTurn<true> : InferTurn<false>,
+          .kernels = {{DType::kUndefined, to_last ? TurnKernel<true> : TurnKernel<false>}},
+          .layout = to_last ? LayoutRule::kPlain : LayoutRule::kForReaders,
+          .view = {{0, 0}},
+          .view_turns = true};
+}
+
 absl::Status UpdateKernel(KernelContext& ctx) {
   INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
   const Tensor* inputs[] = {&ctx.input(0), &ctx.input(1)};
@@ -470,6 +509,8 @@ void AddComputing(OpRegistry& ops) {
            .infer = InferView,
            .kernels = {{DType::kUndefined, ViewKernel}},
            .view = {{0, 0}}});
+  ops.Add(Turn("turn_last", /*to_last=*/true));
+  ops.Add(Turn("turn_first", /*to_last=*/false));
   ops.Add({.type = "update",
            .inputs = {{"Param"}, {"X"}},
            .outputs = {{"ParamOut"}},

@@ -161,10 +161,23 @@ class GraphMaker {
     const Value* found = AnyThat(is_image);
     if (found == nullptr) return AddMix(tag);
     const Value first = *found;
+    if (Chance(30)) return AddTurn(first, tag);
+    const auto is_alike = [&](const Value& value) {
+      return is_image(value) && value.dims == first.dims;
+    };
     std::vector<std::string> inputs = {first.name};
     const bool prefers = Chance(50);
-    if (const Value* second = prefers ? nullptr : AnyThat(is_image)) inputs.push_back(second->name);
+    if (const Value* second = prefers ? nullptr : AnyThat(is_alike)) inputs.push_back(second->name);
     builder_.Call(prefers ? "image" : "follow", inputs, Result(first.dims, first.dtype),
+                  Tagged(tag));
+  }
+
+  void AddTurn(const Value& image, int tag) {
+    const bool to_last = Chance(50);
+    Dims dims = image.dims;
+    const auto channels = dims.begin() + 1;
+    std::rotate(channels, to_last ? channels + 1 : dims.end() - 1, dims.end());
+    builder_.Call(to_last ? "turn_last" : "turn_first", {image.name}, Result(dims, image.dtype),
                   Tagged(tag));
   }
 

@@ -202,6 +202,37 @@ TEST(InsertTransfersTest, OpsDoNotFollowToOutputsOfAnotherRank) {
                           "transfer_layout(b)->b_layout_1_0", "follow(b_layout_1_0)->c"));
 }
 
+// Behind an op that follows stands one that prefers channels-last; another reader is plain.
+TEST(InsertTransfersTest, TurnedImagesAreAsReadersPrefer) {
+  EXPECT_THAT(InstructionsOf(R"(block 0
+  var x int64[1,4,4,3]
+  var a int64[1,3,4,4]
+  var b int64[1,3,4,4]
+  var c int64[1,3,4,4]
+  var d int64[1,4,4,3]
+  var e int64[1,3,4,4]
+  turn_first(X=x) -> (Out=a)
+  follow(X=a) -> (Out=b)
+  image(X=b) -> (Out=c)
+  turn_last(X=c) -> (Out=d)
+  mix(X=a) -> (Out=e)
+)"),
+              ElementsAre("turn_first(x)->a", "follow(a)->b", "image(b)->c", "turn_last(c)->d",
+                          "transfer_layout(a)->a_layout_1_0", "mix(a_layout_1_0)->e"));
+}
+
+TEST(InsertTransfersTest, TurnedImagesStayPlainWhereNobodyPrefersAnything) {
+  EXPECT_THAT(InstructionsOf(R"(block 0
+  var x int64[1,4,4,3]
+  var a int64[1,3,4,4]
+  var b int64[1,3,4,4]
+  turn_first(X=x) -> (Out=a)
+  follow(X=a) -> (Out=b)
+  mix(X=[b, a]) -> (Out=c)
+)"),
+              ElementsAre("turn_first(x)->a", "follow(a)->b", "mix(b,a)->c"));
+}
+
 TEST(InsertTransfersTest, LowRanksHaveNoLayout) {
   EXPECT_THAT(InstructionsOf(R"(block 0
   var x int64[3]

@@ -1,0 +1,227 @@
+#include "passes/move_channels.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "core/attr_reader.h"
+#include "core/program_print.h"
+#include "passes/fusion.h"
+
+namespace interp {
+namespace {
+
+constexpr absl::string_view kToLast = "move_channels_last";
+constexpr absl::string_view kToFirst = "move_channels_first";
+constexpr absl::string_view kTransposes[] = {"transpose2", "transpose"};
+constexpr absl::string_view kFlatten = "flatten_contiguous_range";
+
+bool IsReshape(const Op& op) { return op.type == "reshape2" || op.type == "reshape"; }
+
+// Whether the inputs are X alone.
+bool TakesXAlone(const Op& op) {
+  return absl::c_all_of(op.inputs,
+                        [](const Slot& slot) { return slot.name == "X" || slot.args.empty(); });
+}
+
+std::vector<int64_t> IntsOf(const Op& op, absl::string_view name) {
+  AttrReader attrs(op);
+  std::vector<int64_t> values = attrs.Ints(name);
+  return attrs.status().ok() ? values : std::vector<int64_t>();
+}
+
+bool IsImageRank(size_t rank) { return rank == 4 || rank == 5; }
+
+std::vector<int64_t> AxesToLast(size_t rank) {
+  return rank == 4 ? std::vector<int64_t>{0, 2, 3, 1} : std::vector<int64_t>{0, 2, 3, 4, 1};
+}
+std::vector<int64_t> AxesToFirst(size_t rank) {
+  return rank == 4 ? std::vector<int64_t>{0, 3, 1, 2} : std::vector<int64_t>{0, 4, 1, 2, 3};
+}
+
+// N, C, spatial as N, spatial, C.
+std::vector<int64_t> ChannelsLast(std::vector<int64_t> dims) {
+  std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
+  return dims;
+}
+
+// The product of the dims behind N and C, nullopt where one is unknown.
+std::optional<int64_t> PixelsOf(const std::vector<int64_t>& image) {
+  int64_t pixels = 1;
+  for (size_t i = 2; i < image.size(); ++i) {
+    if (image[i] <= 0 || __builtin_mul_overflow(pixels, image[i], &pixels)) return std::nullopt;
+  }
+  return pixels;
+}
+
+// Whether `dim`, as a reshape asks for it, is the dimension in front of it, declared as `before`.
+bool Keeps(int64_t dim, int64_t before) { return dim == 0 || (dim > 0 && dim == before); }
+
+// Whether a reshape between an image and N, C, L keeps batch and channels: one of batch and pixels
+// by itself, the rest by the number of elements. `asked` are the first two entries of its shape,
+// `image` and `rows` are declared.
+bool KeepsRows(const std::vector<int64_t>& asked, const std::vector<int64_t>& image,
+               const std::vector<int64_t>& before, int64_t pixels_of_rows) {
+  const std::optional<int64_t> pixels = PixelsOf(image);
+  const bool same_pixels = pixels.has_value() && *pixels == pixels_of_rows;
+  const bool same_batch = Keeps(asked[0], before[0]);
+  const bool same_channels = Keeps(asked[1], before[1]);
+  return (same_batch && same_channels) || (same_pixels && (same_batch || same_channels));
+}
+
+class ChannelMover {
+ public:
+  ChannelMover(Program program, const OpRegistry& ops) : fuser_(std::move(program), ops) {}
+
+  Program Run() && {
+    for (int i = 0; i < std::ssize(fuser_.ops()); ++i) {
+      if (!fuser_.IsGone(i) && absl::c_linear_search(kTransposes, op(i).type)) TryTranspose(i);
+    }
+    return std::move(fuser_).TakeProgram();
+  }
+
+ private:
+  const Op& op(int index) const { return fuser_.ops()[index]; }
+
+  void TryTranspose(int index) {
+    const std::vector<int64_t> axes = IntsOf(op(index), "axis");
+    if (!TakesXAlone(op(index)) || !AreSeenByNobody(index)) return;
+    if (IsImageRank(axes.size())) {
+      if (axes == AxesToLast(axes.size())) Rename(index, kToLast);
+      if (axes == AxesToFirst(axes.size())) Rename(index, kToFirst);
+    } else if (axes == std::vector<int64_t>{0, 2, 1}) {
+      if (!TryToRows(index)) TryToImage(index);
+    }
+  }
+
+  void Rename(int index, absl::string_view type) {
+    const std::optional<VarId> x = Fuser::Argument(op(index).inputs, "X");
+    const std::optional<VarId> out = Fuser::Argument(op(index).outputs, "Out");
+    if (!x.has_value() || !out.has_value()) return;
+    fuser_.Replace({index}, Move(index, type, *x, *out));
+  }
+
+  Op Move(int index, absl::string_view type, VarId x, VarId out) {
+    Op move = fuser_.TakeForFusion(index);
+    move.type = std::string(type);
+    std::erase_if(move.attrs, [](const Attr& attr) { return !IsProvenanceAttr(attr); });
+    AddInput(move, "X", {x});
+    AddOutput(move, "Out", {out});
+    return move;
+  }
+
+  // A flattened image and the transpose that alone reads it.
+  bool TryToRows(int transpose) {
+    const std::optional<VarId> flat = Fuser::Argument(op(transpose).inputs, "X");
+    const std::optional<VarId> out = Fuser::Argument(op(transpose).outputs, "Out");
+    if (!flat.has_value() || !out.has_value() || fuser_.uses()[*flat].writes != 1) return false;
+    const int flatten = fuser_.uses()[*flat].first;
+    if (flatten < 0 || flatten >= transpose || fuser_.IsGone(flatten)) return false;
+    if (fuser_.OnlyReader(flatten, "Out") != transpose || !AreSeenByNobody(flatten)) return false;
+    const std::optional<VarId> x = Fuser::Argument(op(flatten).inputs, "X");
+    if (!x.has_value() || !Flattens(op(flatten), *x, *flat)) return false;
+    const Var& image = *fuser_.uses()[*x].var;
+    Op rows = fuser_.TakeForFusion(transpose);
+    rows.type = std::string(kFlatten);
+    std::erase_if(rows.attrs, [](const Attr& attr) { return !IsProvenanceAttr(attr); });
+    SetAttr(rows, "start_axis", int32_t{1});
+    SetAttr(rows, "stop_axis", static_cast<int32_t>(image.dims.size()) - 2);
+    const VarId moved = DeclareMoved(*x);
+    fuser_.PutBehind(flatten, Move(flatten, kToLast, *x, moved));
+    AddInput(rows, "X", {moved});
+    AddOutput(rows, "Out", {*out});
+    fuser_.Replace({flatten, transpose}, std::move(rows));
+    return true;
+  }
+
+  // A variable for an image whose channels were moved.
+  VarId DeclareMoved(VarId image) {
+    Var like = *fuser_.uses()[image].var;
+    like.dims = ChannelsLast(std::move(like.dims));
+    return fuser_.Declare(absl::StrCat(fuser_.program().NameOf(image), "_rows"), like);
+  }
+
+  // Whether the op makes N, C, L of image `x`.
+  bool Flattens(const Op& op, VarId x, VarId flat) const {
+    const std::vector<int64_t>* const image = DimsOf(x);
+    const std::vector<int64_t>* const rows = DimsOf(flat);
+    if (!TakesXAlone(op) || image == nullptr || !IsImageRank(image->size())) return false;
+    if (op.type == kFlatten) {
+      AttrReader attrs(op);
+      const int64_t rank = std::ssize(*image);
+      const int64_t start = attrs.Int("start_axis", 1);
+      const int64_t stop = attrs.Int("stop_axis", 1);
+      return attrs.status().ok() && start == 2 && (stop == -1 || stop == rank - 1);
+    }
+    const std::vector<int64_t> shape = IntsOf(op, "shape");
+    if (!IsReshape(op) || shape.size() != 3 || rows == nullptr || rows->size() != 3) return false;
+    return KeepsRows(shape, *image, *image, shape[2] > 0 ? shape[2] : (*rows)[2]);
+  }
+
+  // Transposed rows and the reshape to an image that alone reads them.
+  bool TryToImage(int transpose) {
+    const std::optional<VarId> x = Fuser::Argument(op(transpose).inputs, "X");
+    const std::optional<int> reshape = fuser_.OnlyReader(transpose, "Out");
+    if (!x.has_value() || !reshape.has_value() || fuser_.IsGone(*reshape)) return false;
+    if (!IsReshape(op(*reshape)) || !AreSeenByNobody(*reshape)) return false;
+    const std::optional<VarId> out = Fuser::Argument(op(*reshape).outputs, "Out");
+    if (!out.has_value() || !MakesImage(*reshape, *x, *out)) return false;
+    std::vector<int64_t> shape = IntsOf(op(*reshape), "shape");
+    if (shape[1] == 0) shape[1] = DimsOf(*x)->back();
+    const VarId rows = DeclareMoved(*out);
+    Op cut = fuser_.TakeForFusion(*reshape);
+    SetAttr(cut, "shape", Narrowed(ChannelsLast(std::move(shape))));
+    AddInput(cut, "X", {*x});
+    AddOutput(cut, "Out", {rows});
+    Op move = Move(transpose, kToFirst, rows, *out);
+    fuser_.PutBehind(transpose, std::move(cut));
+    fuser_.Replace({transpose, *reshape}, std::move(move));
+    return true;
+  }
+
+  static std::vector<int32_t> Narrowed(const std::vector<int64_t>& dims) {
+    return {dims.begin(), dims.end()};
+  }
+
+  // Whether the reshape makes an image of N, C, L, which is `x` transposed.
+  bool MakesImage(int reshape, VarId x, VarId out) const {
+    const std::vector<int64_t>* const rows = DimsOf(x);
+    const std::vector<int64_t>* const image = DimsOf(out);
+    const std::vector<int64_t> shape = IntsOf(op(reshape), "shape");
+    if (!TakesXAlone(op(reshape)) || rows == nullptr || image == nullptr || rows->size() != 3 ||
+        !IsImageRank(shape.size()) || image->size() != shape.size()) {
+      return false;
+    }
+    if (absl::c_linear_search(absl::MakeConstSpan(shape).subspan(2), 0)) return false;
+    if (shape[1] == 0 && rows->back() <= 0) return false;
+    const std::vector<int64_t> before = {(*rows)[0], (*rows)[2], (*rows)[1]};
+    return KeepsRows(shape, *image, before, before[2]);
+  }
+
+  // True when nobody sees what the op gives besides Out.
+  bool AreSeenByNobody(int index) const {
+    return absl::c_all_of(op(index).outputs, [&](const Slot& slot) {
+      return slot.name == "Out" ||
+             absl::c_all_of(slot.args, [&](VarId id) { return fuser_.IsUnused(id); });
+    });
+  }
+
+  // Declared dims; null where a name is used for several values, as it declares one of them.
+  const std::vector<int64_t>* DimsOf(VarId id) const {
+    const VarUse& use = fuser_.uses()[id];
+    return use.var != nullptr && use.writes <= 1 ? &use.var->dims : nullptr;
+  }
+
+  Fuser fuser_;
+};
+
+}  // namespace
+
+absl::StatusOr<Program> MoveChannels(Program program, const PassContext& context) {
+  if (!HasOpOf(program, kTransposes) || !CanMake(kToLast, context)) return program;
+  return ChannelMover(std::move(program), context.ops).Run();
+}
+
+}  // namespace interp

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "passes/pass.h"
+
+namespace interp {
+
+// Names the transposes that turn an image into rows of channels, or rows into an image, as networks
+// of convolutions and attention do between the two.
+//
+//   flatten_contiguous_range(X=image) -> (Out=a) {start_axis=2, stop_axis=3}
+//   transpose2(X=a) -> (Out=rows) {axis=[0,2,1]}
+// becomes
+//   move_channels_last(X=image) -> (Out=a)
+//   flatten_contiguous_range(X=a) -> (Out=rows) {start_axis=1, stop_axis=2}
+// and
+//   transpose2(X=rows) -> (Out=b) {axis=[0,2,1]}
+//   reshape2(X=b) -> (Out=image) {shape=[1,32,56,56]}
+// becomes
+//   reshape2(X=rows) -> (Out=b) {shape=[1,56,56,32]}
+//   move_channels_first(X=b) -> (Out=image)
+// as do transposes by [0,2,3,1] and [0,3,1,2] alone. Where the image has the layout of convolutions
+// these ops move nothing. Declared dims tell that batch and channels stay. Linear time.
+absl::StatusOr<Program> MoveChannels(Program program, const PassContext& context);
+
+}  // namespace interp
