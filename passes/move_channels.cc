@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
 #include "core/attr_reader.h"
 #include "core/program_print.h"
 #include "passes/fusion.h"
@@ -18,7 +19,7 @@ constexpr absl::string_view kToFirst = "move_channels_first";
 constexpr absl::string_view kTransposes[] = {"transpose2", "transpose"};
 constexpr absl::string_view kFlatten = "flatten_contiguous_range";
 
-bool IsReshape(const Op& op) { return op.type == "reshape2" || op.type == "reshape"; }
+constexpr absl::string_view kShapes = "ShapeTensor";
 
 // Whether the inputs are X alone.
 bool TakesXAlone(const Op& op) {
@@ -42,7 +43,8 @@ std::vector<int64_t> AxesToFirst(size_t rank) {
 }
 
 // N, C, spatial as N, spatial, C.
-std::vector<int64_t> ChannelsLast(std::vector<int64_t> dims) {
+template <typename Dims>
+Dims ChannelsLast(Dims dims) {
   std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
   return dims;
 }
@@ -136,6 +138,35 @@ class ChannelMover {
     return true;
   }
 
+  // The shape that a reshape asks for, -1 where a tensor gives what nobody knows. Empty: it is no
+  // reshape, or one tensor gives all.
+  std::vector<int64_t> ShapeOf(const Op& op) const {
+    std::vector<int64_t> shape = IntsOf(op, "shape");
+    if (op.type != "reshape2" && op.type != "reshape") return {};
+    for (const Slot& slot : op.inputs) {
+      if (slot.name == "X" || slot.args.empty()) continue;
+      if (slot.name != kShapes || slot.args.size() != shape.size()) return {};
+      for (size_t i = 0; i < shape.size(); ++i) {
+        if (shape[i] != -1 && !IsNumber(slot.args[i], shape[i])) return {};
+      }
+    }
+    return shape;
+  }
+
+  // Whether a fill_constant, and nothing else, makes the variable that number.
+  bool IsNumber(VarId id, int64_t number) const {
+    const VarUse& use = fuser_.uses()[id];
+    if (use.block != 0 || use.writes != 1 || use.read_first || use.pinned()) return false;
+    const Op& fill = op(use.first);
+    AttrReader attrs(fill);
+    const std::string text = attrs.String("str_value", "");
+    const bool is_number = text.empty() ? attrs.Float("value", -1) == static_cast<float>(number)
+                                        : text == absl::StrCat(number);
+    const auto is_empty = [](const Slot& slot) { return slot.args.empty(); };
+    return fill.type == "fill_constant" && absl::c_all_of(fill.inputs, is_empty) && is_number &&
+           attrs.status().ok();
+  }
+
   // A variable for an image whose channels were moved.
   VarId DeclareMoved(VarId image) {
     Var like = *fuser_.uses()[image].var;
@@ -147,7 +178,7 @@ class ChannelMover {
   bool Flattens(const Op& op, VarId x, VarId flat) const {
     const std::vector<int64_t>* const image = DimsOf(x);
     const std::vector<int64_t>* const rows = DimsOf(flat);
-    if (!TakesXAlone(op) || image == nullptr || !IsImageRank(image->size())) return false;
+    if (image == nullptr || !IsImageRank(image->size())) return false;
     if (op.type == kFlatten) {
       AttrReader attrs(op);
       const int64_t rank = std::ssize(*image);
@@ -155,8 +186,8 @@ class ChannelMover {
       const int64_t stop = attrs.Int("stop_axis", 1);
       return attrs.status().ok() && start == 2 && (stop == -1 || stop == rank - 1);
     }
-    const std::vector<int64_t> shape = IntsOf(op, "shape");
-    if (!IsReshape(op) || shape.size() != 3 || rows == nullptr || rows->size() != 3) return false;
+    const std::vector<int64_t> shape = ShapeOf(op);
+    if (shape.size() != 3 || rows == nullptr || rows->size() != 3) return false;
     return KeepsRows(shape, *image, *image, shape[2] > 0 ? shape[2] : (*rows)[2]);
   }
 
@@ -165,19 +196,25 @@ class ChannelMover {
     const std::optional<VarId> x = Fuser::Argument(op(transpose).inputs, "X");
     const std::optional<int> reshape = fuser_.OnlyReader(transpose, "Out");
     if (!x.has_value() || !reshape.has_value() || fuser_.IsGone(*reshape)) return false;
-    if (!IsReshape(op(*reshape)) || !AreSeenByNobody(*reshape)) return false;
+    if (!AreSeenByNobody(*reshape)) return false;
     const std::optional<VarId> out = Fuser::Argument(op(*reshape).outputs, "Out");
-    if (!out.has_value() || !MakesImage(*reshape, *x, *out)) return false;
-    std::vector<int64_t> shape = IntsOf(op(*reshape), "shape");
+    if (!out.has_value() || !fuser_.IsStable(*x, transpose) || !MakesImage(*reshape, *x, *out)) {
+      return false;
+    }
+    std::vector<int64_t> shape = ShapeOf(op(*reshape));
     if (shape[1] == 0) shape[1] = DimsOf(*x)->back();
     const VarId rows = DeclareMoved(*out);
     Op cut = fuser_.TakeForFusion(*reshape);
     SetAttr(cut, "shape", Narrowed(ChannelsLast(std::move(shape))));
     AddInput(cut, "X", {*x});
+    for (const Slot& slot : op(*reshape).inputs) {
+      if (slot.name == kShapes && !slot.args.empty()) {
+        AddInput(cut, slot.name, ChannelsLast(slot.args));
+      }
+    }
     AddOutput(cut, "Out", {rows});
-    Op move = Move(transpose, kToFirst, rows, *out);
-    fuser_.PutBehind(transpose, std::move(cut));
-    fuser_.Replace({transpose, *reshape}, std::move(move));
+    fuser_.PutBehind(*reshape, Move(transpose, kToFirst, rows, *out));
+    fuser_.Replace({transpose, *reshape}, std::move(cut));
     return true;
   }
 
@@ -189,15 +226,19 @@ class ChannelMover {
   bool MakesImage(int reshape, VarId x, VarId out) const {
     const std::vector<int64_t>* const rows = DimsOf(x);
     const std::vector<int64_t>* const image = DimsOf(out);
-    const std::vector<int64_t> shape = IntsOf(op(reshape), "shape");
-    if (!TakesXAlone(op(reshape)) || rows == nullptr || image == nullptr || rows->size() != 3 ||
-        !IsImageRank(shape.size()) || image->size() != shape.size()) {
+    const std::vector<int64_t> shape = ShapeOf(op(reshape));
+    if (rows == nullptr || image == nullptr || rows->size() != 3 || !IsImageRank(shape.size()) ||
+        image->size() != shape.size()) {
       return false;
     }
     if (absl::c_linear_search(absl::MakeConstSpan(shape).subspan(2), 0)) return false;
     if (shape[1] == 0 && rows->back() <= 0) return false;
+    std::vector<int64_t> known = shape;
+    for (size_t i = 2; i < known.size(); ++i) {
+      if (known[i] < 0) known[i] = (*image)[i];
+    }
     const std::vector<int64_t> before = {(*rows)[0], (*rows)[2], (*rows)[1]};
-    return KeepsRows(shape, *image, before, before[2]);
+    return KeepsRows(shape, known, before, before[2]);
   }
 
   // True when nobody sees what the op gives besides Out.

@@ -134,6 +134,57 @@ class Mixer(nn.Layer):
         return self.head(x.mean(1))
 
 
+class PyramidTransformer(nn.Layer):
+    """Attention over the pixels of images that convolutions make smaller, as in PVTv2 and SegFormer."""
+
+    class Block(nn.Layer):
+        def __init__(self, width, heads, shrink):
+            super().__init__()
+            self.heads, self.norm1, self.norm2, self.norm3 = heads, *[nn.LayerNorm(width) for _ in range(3)]
+            self.query, self.key_value, self.project = nn.Linear(width, width), nn.Linear(width, 2 * width), nn.Linear(width, width)
+            self.shrink = nn.Conv2D(width, width, shrink, shrink) if shrink > 1 else None
+            self.grow, self.reduce = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+            self.depthwise = nn.Conv2D(4 * width, 4 * width, 3, 1, 1, groups=4 * width)
+
+        def split(self, x, count):
+            batch, pixels, width = x.shape
+            return x.reshape([batch, pixels, count * self.heads, width // count // self.heads]).transpose([0, 2, 1, 3])
+
+        def forward(self, x, height, width):
+            batch, _, channels = x.shape
+            y = self.norm1(x)
+            query, small = self.split(self.query(y), 1), y
+            if self.shrink is not None:
+                image = y.transpose([0, 2, 1]).reshape([batch, channels, height, width])
+                small = self.norm2(self.shrink(image).flatten(2).transpose([0, 2, 1]))
+            key, value = self.split(self.key_value(small), 2).split(2, 1)
+            scores = F.softmax(paddle.matmul(query, key, transpose_y=True) * key.shape[-1]**-0.5)
+            x = x + self.project(paddle.matmul(scores, value).transpose([0, 2, 1, 3]).reshape([batch, -1, channels]))
+            y = self.grow(self.norm3(x)).transpose([0, 2, 1]).reshape([batch, 4 * channels, height, width])
+            return x + self.reduce(F.gelu(self.depthwise(y).flatten(2).transpose([0, 2, 1])))
+
+    def __init__(self):
+        super().__init__()
+        widths, heads, shrinks = [32, 64, 160], [1, 2, 5], [8, 4, 1]
+        self.patches = nn.LayerList([nn.Conv2D(i, o, 7 if i == 3 else 3, 4 if i == 3 else 2, 3 if i == 3 else 1)
+                                     for i, o in zip([3] + widths, widths)])
+        self.stages = nn.LayerList([nn.LayerList([self.Block(*shape), self.Block(*shape)])
+                                    for shape in zip(widths, heads, shrinks)])
+        self.head = nn.Linear(widths[-1], 1000)
+
+    def forward(self, x):
+        size = 56
+        for patches, blocks in zip(self.patches, self.stages):
+            x = patches(x)
+            batch, channels = x.shape[:2]
+            x = x.flatten(2).transpose([0, 2, 1])
+            for block in blocks:
+                x = block(x, size, size)
+            x = x.transpose([0, 2, 1]).reshape([batch, channels, size, size])
+            size //= 2
+        return self.head(x.mean([2, 3]))
+
+
 class StyleTransfer(nn.Layer):
     def __init__(self):
         super().__init__()
@@ -197,6 +248,7 @@ NETWORKS = {
     "efficientnet": (EfficientNet, *IMAGE),
     "vision_transformer": (VisionTransformer, *IMAGE),
     "mixer": (Mixer, *IMAGE),
+    "pyramid_transformer": (PyramidTransformer, *IMAGE),
     "bert": (Bert, "ids", [1, 128]),
     "lstm_tagger": (lambda: Tagger(nn.LSTM), "ids", [1, 64]),
     "gru_tagger": (lambda: Tagger(nn.GRU), "ids", [1, 64]),

@@ -257,7 +257,9 @@ OpRegistry MakeFakeOps() {
     ops.AddKernels(type, {{DType::kUndefined, NoKernel}});
   }
   ops.Add({.type = "pool2d", .inputs = {{"X"}}, .outputs = {{"Out"}}});
-  ops.Add(View("reshape2"));
+  OpDef reshape = View("reshape2");
+  reshape.inputs.push_back({"ShapeTensor", kOptional | kAnyDType | kValueInInfer | kVariadic});
+  ops.Add(std::move(reshape));
   AddOpsWithAxes(ops);
   for (const absl::string_view type : {"conv2d", "depthwise_conv2d", "conv2d_transpose"}) {
     ops.Add(Conv(type));
