@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "core/any_op.h"
+#include "core/attr_reader.h"
 #include "core/element_types.h"
 #include "core/storage/lasting_memory.h"
 #include "core/sub_blocks.h"
@@ -148,9 +150,52 @@ bool IsQuantised(const Program& program) {
   return AnyOp(program, [](const Op& op) { return absl::StrContains(op.type, "quantize"); });
 }
 
+// By VarId: how an op says what the whole numbers of its weights are multiplied by, for programs of
+// WeightQuantization: an attribute named like the weights.
+struct WeightScales {
+  std::vector<float> scales;
+  int dim = 0;
+};
+
+absl::flat_hash_map<VarId, WeightScales> FindWeightScales(const Program& program) {
+  absl::flat_hash_map<VarId, WeightScales> found;
+  for (const Block& block : program.blocks) {
+    for (const Op& op : block.ops) {
+      AttrReader attrs(op);
+      if (!absl::StartsWith(attrs.String("quantization_type", ""), "post_weight_")) continue;
+      for (const Slot& slot : op.inputs) {
+        for (const VarId id : slot.args) {
+          // Paddle 2.6 cuts the scales off to integers, which brings nothing back.
+          const Attr* const attr = op.FindAttr(absl::StrCat(program.NameOf(id), "_quant_scale"));
+          const auto* const scales =
+              attr == nullptr ? nullptr : std::get_if<std::vector<float>>(&attr->value);
+          if (scales == nullptr || scales->empty()) continue;
+          found[id] = {*scales, /*dim=*/absl::StrContains(op.type, "conv") ? 0 : -1};
+        }
+      }
+    }
+  }
+  return found;
+}
+
 // Counts of auc, which leaves those out that it does not use.
 bool IsCountOfAuc(const Op& op, const Slot& slot) {
   return op.type == "auc" && (slot.name == "StatPosOut" || slot.name == "StatNegOut");
+}
+
+// Multiplies a tensor by the scales of its declaration.
+absl::Status MultiplyByScales(const ParamDecl& param, Tensor& tensor) {
+  const int dim = param.scales_dim < 0 ? tensor.shape.rank() + param.scales_dim : param.scales_dim;
+  const auto count = std::ssize(param.scales);
+  const bool by_index = count > 1;
+  if (by_index && (dim < 0 || dim >= tensor.shape.rank() || tensor.shape[dim] != count)) {
+    return InvalidArgument("an op brings the whole numbers of the file back by ", count,
+                           " scales, which do not fit ", ToString(tensor.shape));
+  }
+  const int64_t inner = by_index ? tensor.shape.numel(dim + 1, tensor.shape.rank()) : 1;
+  auto* const values = tensor.mutable_data<float>();
+  for (int64_t i = 0; i < tensor.numel(); ++i) values[i] *= param.scales[i / inner % count];
+  return absl::OkStatus();
 }
 
 absl::Status NotDeclared(DType dtype, const Shape& shape, const ParamDecl& param) {
@@ -166,6 +211,7 @@ std::vector<ParamDecl> ParamsOf(const Program& program) {
   const std::vector<bool> made_first = MadeFirst(program);
   const std::vector<bool> counts = NamedIn(program, &Op::outputs, IsCountOfAuc);
   const bool quantised = IsQuantised(program);
+  absl::flat_hash_map<VarId, WeightScales> scales = FindWeightScales(program);
   std::vector<ParamDecl> params;
   std::vector<bool> seen(program.names.size());
   for (const Block& block : program.blocks) {
@@ -177,9 +223,13 @@ std::vector<ParamDecl> ParamsOf(const Program& program) {
                         .dims = var.dims,
                         .written = written[var.id],
                         .unused = !written[var.id] && !read[var.id],
-                        .quantised = quantised,
+                        .quantised = quantised || scales.contains(var.id),
                         .loses_elements = counts[var.id],
                         .made_first = made_first[var.id]});
+      if (const auto own = scales.find(var.id); own != scales.end()) {
+        params.back().scales = std::move(own->second.scales);
+        params.back().scales_dim = own->second.dim;
+      }
     }
   }
   std::sort(params.begin(), params.end(),
@@ -226,7 +276,9 @@ absl::StatusOr<Tensor> AsDeclared(Tensor tensor, const ParamDecl& param) {
   INTERP_RETURN_IF_ERROR(CheckTaken(tensor.dtype, tensor.shape, tensor.lod, param));
   if (param.dtype == DType::kUndefined) return tensor;
   if (!FitsDType(tensor.dtype, param)) {
+    const bool scales = !param.scales.empty() && Widens(tensor.dtype, param.dtype);
     INTERP_ASSIGN_OR_RETURN(tensor, Converted(tensor, param.dtype));
+    if (scales) INTERP_RETURN_IF_ERROR(MultiplyByScales(param, tensor));
   }
   const bool reshapes = !FitsShape(tensor.shape, param) || IsNumber(tensor.shape);
   if (reshapes && Reshapes(tensor.shape, tensor.lod, param)) tensor.shape = Shape(param.dims);

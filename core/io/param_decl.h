@@ -17,7 +17,8 @@ namespace interp {
 // 1 than it declares, and the counts of auc more elements: Paddle declares them as they are after a
 // step. What no op names may have any dtype: mixed precision declares the joined weight of
 // a recurrent layer as float16, which stays float32 and is used in parts. Whole numbers may stand
-// for those of float32 where the program has ops that bring them back.
+// for those of float32 where the program has ops that bring them back, or where an op that reads
+// them says what they are multiplied by (WeightQuantization of paddle.static.quantization).
 struct ParamDecl {
   std::string name;
   DType dtype = DType::kUndefined;
@@ -29,6 +30,10 @@ struct ParamDecl {
   // The program needs no value from before: an op of block 0 writes it before any reads it, and no
   // block does. Paddle's `w.detach()` and `w.clone()` are such, which no startup program makes.
   bool made_first = false;
+  // What whole numbers of a file are multiplied by: one number, or one for each index of dim
+  // `scales_dim`, counted from the end where negative. Empty: nothing.
+  std::vector<float> scales = {};
+  int scales_dim = 0;
 };
 
 // The persistable LOD_TENSOR variables of all blocks, once each, sorted by name: what a combined
@@ -52,7 +57,8 @@ absl::Status CheckTaken(DType dtype, const Shape& shape, const Lod& lod, const P
 
 // A plain tensor that was read, on the host, as declared:
 // - with the declared dtype where its own Rounds to it, or where it has int8 or int16 and the
-//   program is quantised, whose weights are declared as float32;
+//   program is quantised, whose weights are declared as float32; multiplied by the scales that
+//   there are for those;
 // - with the declared dims where their number differs and those of 1 are all else that does:
 //   quantisation saves scales of [] and [1,C] under declarations of [1] and [C]. That is not done
 //   to a tensor with a LoD, under dims of -1, or, single numbers apart, to what the program writes.

@@ -168,6 +168,47 @@ TEST(ParamDeclTest, WholeNumbersAreWeightsOfQuantisedProgramsAlone) {
   EXPECT_FALSE(quantised("scale"));
 }
 
+// The only parameter of a program in which `op` reads `w` with those attributes.
+ParamDecl DeclaredBy(const std::string& var, const std::string& op, const std::string& attrs) {
+  const auto program = ParseProgram("block 0\n  var w " + var + " param\n  " + op +
+                                    "(Y=w) -> (Out=y) {" + attrs + "}\n");
+  EXPECT_THAT(program.status(), IsOk());
+  return ParamsOf(*program)[0];
+}
+
+TEST(ParamDeclTest, WholeNumbersAreMultipliedByTheScalesThatAnOpHasForThem) {
+  Tensor whole = Filled(DType::kInt8, {2, 3});
+  for (int8_t i = 0; i < 6; ++i) whole.mutable_data<int8_t>()[i] = i;
+  const auto read = [&](const std::string& op, const std::string& attrs) {
+    const auto tensor = AsDeclared(whole, DeclaredBy("float32[2,3]", op, attrs));
+    EXPECT_THAT(tensor.status(), IsOk());
+    return std::vector<float>(tensor->data<float>(), tensor->data<float>() + 6);
+  };
+  EXPECT_THAT(read("mul", "quantization_type=\"post_weight_abs_max\", w_quant_scale=[0.5]"),
+              ElementsAre(0, 0.5, 1, 1.5, 2, 2.5));
+  const std::string by_channel = "quantization_type=\"post_weight_channel_wise_abs_max\", ";
+  EXPECT_THAT(read("mul", by_channel + "w_quant_scale=[1.0, 2.0, 0.5]"),
+              ElementsAre(0, 2, 1, 3, 8, 2.5));
+  EXPECT_THAT(read("conv2d", by_channel + "w_quant_scale=[1.0, 2.0]"),
+              ElementsAre(0, 1, 2, 6, 8, 10));
+}
+
+TEST(ParamDeclTest, ScalesThatWereCutOffToIntegersBringNothingBack) {
+  const ParamDecl param = DeclaredBy(
+      "float32[2,3]", "mul", "quantization_type=\"post_weight_abs_max\", w_quant_scale=[0]");
+  EXPECT_THAT(AsDeclared(Filled(DType::kInt8, {2, 3}), param).status(),
+              FailsWith(kInvalid, "the file has int8[2,3], the program declares float32[2,3]"));
+}
+
+TEST(ParamDeclTest, ScalesAreForWholeNumbersAloneAndHaveToFit) {
+  const ParamDecl param = DeclaredBy(
+      "float32[2,3]", "mul",
+      "quantization_type=\"post_weight_channel_wise_abs_max\", w_quant_scale=[1.0, 2.0]");
+  EXPECT_THAT(AsDeclared(Filled(DType::kFloat32, {2, 3}), param).status(), IsOk());
+  EXPECT_THAT(AsDeclared(Filled(DType::kInt16, {2, 3}), param).status(),
+              FailsWith(kInvalid, "by 2 scales, which do not fit [2,3]"));
+}
+
 TEST(ParamDeclTest, WhatIsUnusedStaysAsItIs) {
   const auto tensor =
       AsDeclared(Filled(DType::kFloat32, {2}),
