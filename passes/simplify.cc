@@ -5,9 +5,11 @@
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "core/attr_reader.h"
 #include "core/each_argument.h"
 #include "passes/op_effects.h"
+#include "passes/split_writes.h"
 #include "passes/value_dtypes.h"
 #include "passes/var_uses.h"
 
@@ -15,7 +17,15 @@ namespace interp {
 namespace {
 
 // What IsIdentity looks at.
-constexpr absl::string_view kCandidates[] = {"assign", "concat", "sum", "cast", "scale", "dropout"};
+constexpr absl::string_view kCandidates[] = {"assign",
+                                             "concat",
+                                             "sum",
+                                             "cast",
+                                             "scale",
+                                             "dropout",
+                                             "quantize_linear",
+                                             "dequantize_linear",
+                                             "moving_average_abs_max_scale"};
 
 // The only argument of a slot, nullopt for none or several.
 std::optional<VarId> OnlyArgument(const Slot* slot) {
@@ -54,6 +64,22 @@ bool IsIdleDropout(const Op& op) {
   return test && (upscaled || certain) && attrs.status().ok();
 }
 
+// An op that hands X on and keeps the scale that training left; its other inputs do not count.
+bool IsIdleObserver(const Op& op) {
+  AttrReader attrs(op);
+  if (op.type == "moving_average_abs_max_scale") {
+    return attrs.Bool("is_test", false) && attrs.status().ok();
+  }
+  if (op.type != "quantize_linear" && op.type != "dequantize_linear") return false;
+  const bool idle = attrs.Bool("only_observer", false) && attrs.Bool("is_test", true);
+  return idle && attrs.status().ok();
+}
+
+// The slot of the output that equals X.
+absl::string_view ResultSlot(const Op& op) {
+  return op.type == "quantize_linear" || op.type == "dequantize_linear" ? "Y" : "Out";
+}
+
 bool IsCastTo(const Op& op, DType dtype) {
   AttrReader attrs(op);
   return op.type == "cast" && attrs.Type("out_dtype", dtype) == dtype && attrs.status().ok();
@@ -78,9 +104,10 @@ class Simplifier {
   // Returns true when the op at `index` is to go, after noting that its two variables are one.
   bool TryRemove(const Op& op, int32_t index) {
     const std::optional<VarId> x = OnlyArgument(op.FindInput("X"));
-    const std::optional<VarId> out = OnlyArgument(op.FindOutput("Out"));
-    if (!x.has_value() || !out.has_value() || !NoOtherArguments(op.inputs, "X")) return false;
-    if (!SameType(*x, *out) || !IsIdentity(op, DTypeOf(*x))) return false;
+    const std::optional<VarId> out = OnlyArgument(op.FindOutput(ResultSlot(op)));
+    if (!x.has_value() || !out.has_value() || !SameType(*x, *out)) return false;
+    const bool plain = NoOtherArguments(op.inputs, "X") && IsIdentity(op, DTypeOf(*x));
+    if (!plain && !IsIdleObserver(op)) return false;
     if (!OthersUnused(op)) return false;
     const VarId in = Rename(*x);
     // Only a variable with one value can stand for another.
@@ -136,10 +163,10 @@ class Simplifier {
            a->dtype == b->dtype && a->dtype != DType::kUndefined;
   }
 
-  // Outputs other than Out (dropout's Mask) are written only to be thrown away.
+  // Outputs other than the result (dropout's Mask) are written only to be thrown away.
   bool OthersUnused(const Op& op) const {
     for (const Slot& slot : op.outputs) {
-      if (slot.name == "Out") continue;
+      if (slot.name == ResultSlot(op)) continue;
       for (const VarId id : slot.args) {
         if (uses_[id].mentions > 1 || uses_[id].pinned()) return false;
       }
@@ -156,6 +183,10 @@ class Simplifier {
 
 absl::StatusOr<Program> Simplify(Program program, const PassContext& context) {
   if (!HasOpOf(program, kCandidates)) return program;
+  // Ops that observe write what those that quantise have written.
+  if (absl::c_any_of(program.blocks[0].ops, IsIdleObserver)) {
+    program = SplitWrites(std::move(program), context.ops);
+  }
   Simplifier simplifier(program, context.ops);
   std::vector<Op> old = std::move(program.blocks[0].ops);
   std::vector<Op> ops;

@@ -13,7 +13,8 @@ namespace interp {
 //
 // Such ops are assign; scale by 1 plus 0 (save_inference_model adds one to each fetch); cast to the
 // type it has; dropout in test mode that scales while training, or with probability 0; concat and
-// sum of one tensor. The output must be declared with the type of the input.
+// sum of one tensor; quantize_linear, dequantize_linear and moving_average_abs_max_scale that only
+// observe, in test mode. The output must be declared with the type of the input.
 //
 // The name that stays is the one somebody else knows (fed, fetched, persistable, used by a
 // sub-block); where both are known, the op stays, as it does when one of the two variables is

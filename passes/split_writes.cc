@@ -19,7 +19,14 @@ bool Mentions(const std::vector<Slot>& slots, VarId id) {
   return false;
 }
 
-// By VarId: whether the variable is written several times, after the first one always in place.
+// Ops that PaddleSlim puts in several times for one value, always with the same names: the shape of
+// what they write is that of the value before.
+bool IsQuantizer(const Op& op) {
+  return op.type == "quantize_linear" || op.type == "dequantize_linear";
+}
+
+// By VarId: whether the variable is written several times, after the first one always in place or
+// by a quantizer.
 std::vector<bool> FindSplittable(const Program& program, const OpRegistry& ops,
                                  const std::vector<VarUse>& uses) {
   std::vector<bool> splittable(uses.size());
@@ -32,8 +39,8 @@ std::vector<bool> FindSplittable(const Program& program, const OpRegistry& ops,
   for (const Op& op : program.blocks[0].ops) {
     const OpDef* const def = ops.Find(op.type);
     for (const VarId id : EachArgument(op.outputs)) {
-      const bool in_place = !written[id] || Mentions(op.inputs, id);
-      if (!in_place || MaySecretlyShare(op, def) || LeavesUntouched(op, id)) splittable[id] = false;
+      const bool splits = !written[id] || Mentions(op.inputs, id) || IsQuantizer(op);
+      if (!splits || MaySecretlyShare(op, def) || LeavesUntouched(op, id)) splittable[id] = false;
       written[id] = true;
     }
   }

@@ -1,4 +1,4 @@
-// SplitWrites: for programs whose ops write over their own inputs.
+// SplitWrites: for programs whose ops write over their own inputs, or over what they wrote before.
 #pragma once
 
 #include "core/op_def.h"
@@ -6,7 +6,8 @@
 
 namespace interp {
 
-// Gives each value of a variable that ops change in place a name of its own:
+// Gives each value of a variable that ops change in place, or that quantize_linear or
+// dequantize_linear make again, a name of its own:
 //
 //   conv2d(..) -> (Output=a)          conv2d(..) -> (Output=a)
 //   relu(X=a) -> (Out=a)       is     relu(X=a) -> (Out=a.1)

@@ -126,8 +126,17 @@ void AddQuantizers(OpRegistry& ops) {
            .inputs = {{"X"}, {"InScale", kOptional}},
            .outputs = {{"Out"}, {"OutScale", kOptional}}});
   for (const absl::string_view type : {"quantize_linear", "dequantize_linear"}) {
-    ops.Add({.type = type, .inputs = {{"X"}, {"Scale"}}, .outputs = {{"Y"}}});
+    ops.Add(
+        {.type = type,
+         .inputs = {{"X"},
+                    {"Scale"},
+                    {"ZeroPoint", kOptional},
+                    {"InAccum", kOptional},
+                    {"InState", kOptional}},
+         .outputs = {
+             {"Y"}, {"OutState", kOptional}, {"OutAccum", kOptional}, {"OutScale", kOptional}}});
   }
+  ops.Add({.type = "moving_average_abs_max_scale", .inputs = {{"X"}}, .outputs = {{"Out"}}});
   ops.Add({.type = "fake_dequantize_max_abs", .inputs = {{"X"}, {"Scale"}}, .outputs = {{"Out"}}});
   ops.Add({.type = "fake_channel_wise_dequantize_max_abs",
            .inputs = {{"X"}, {"Scales", kVariadic}},
