@@ -43,6 +43,32 @@ void ForEachRow(int num_threads, const ChannelView& view, const Body& body) {
   ParallelFor(num_threads, view.outer * view.channels, grain, body);
 }
 
+// out[i] = one(x[i], scale of its channel). Where channels lie side by side, with channels last or
+// in the columns of a matrix, rows go over all of them.
+template <typename In, typename Out, typename One>
+void ForEachElement(int num_threads, const ChannelView& view, const In* x, const Out* scales,
+                    Out* out, const One& one) {
+  if (view.inner == 1) {
+    const int64_t grain = 1 + kElementwiseGrain / std::max<int64_t>(view.channels, 1);
+    ParallelFor(num_threads, view.outer, grain, [=](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; ++o) {
+        const In* const from = x + o * view.channels;
+        Out* const to = out + o * view.channels;
+        for (int64_t c = 0; c < view.channels; ++c) to[c] = one(from[c], scales[c]);
+      }
+    });
+    return;
+  }
+  ForEachRow(num_threads, view, [=](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const Out scale = scales[r % view.channels];
+      const In* const from = x + r * view.inner;
+      Out* const to = out + r * view.inner;
+      for (int64_t i = 0; i < view.inner; ++i) to[i] = one(from[i], scale);
+    }
+  });
+}
+
 template <bool kHalfEven, bool kBack>
 void QuantizeAll(int num_threads, const ChannelView& view, float bins, const float* x,
                  const float* scales, float* out) {
@@ -55,15 +81,8 @@ void QuantizeAll(int num_threads, const ChannelView& view, float bins, const flo
     });
     return;
   }
-  ForEachRow(num_threads, view, [=](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      const float scale = scales[r % view.channels];
-      const float* const from = x + r * view.inner;
-      float* const to = out + r * view.inner;
-      for (int64_t i = 0; i < view.inner; ++i) {
-        to[i] = QuantizeOne<kHalfEven, kBack>(from[i], scale, bins);
-      }
-    }
+  ForEachElement(num_threads, view, x, scales, out, [bins](float value, float scale) {
+    return QuantizeOne<kHalfEven, kBack>(value, scale, bins);
   });
 }
 
@@ -75,6 +94,18 @@ uint32_t RowMax(const float* x, int64_t count) {
     max = std::max(max, std::bit_cast<uint32_t>(x[i]) & 0x7fffffffu);
   }
   return max;
+}
+
+// The largest magnitudes of channels that lie side by side, in one pass over the memory.
+void AbsMaxOfRows(const ChannelView& view, const float* x, float* max) {
+  std::fill_n(max, view.channels, 0.0F);
+  for (int64_t o = 0; o < view.outer; ++o) {
+    const float* const row = x + o * view.channels;
+    for (int64_t c = 0; c < view.channels; ++c) {
+      max[c] = std::bit_cast<float>(
+          std::max(std::bit_cast<uint32_t>(max[c]), std::bit_cast<uint32_t>(row[c]) & 0x7fffffffu));
+    }
+  }
 }
 
 template <bool kHalfEven>
@@ -119,6 +150,7 @@ QuantGrid ReadQuantGrid(AttrReader& reader, int default_round_type) {
 }
 
 void AbsMax(int num_threads, const ChannelView& view, const float* x, float* max) {
+  if (view.inner == 1 && view.channels > 1) return AbsMaxOfRows(view, x, max);
   ParallelFor(num_threads, view.channels, 1, [=](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c) {
       uint32_t bits = 0;
@@ -154,15 +186,8 @@ void QuantizeToInt8(int num_threads, int64_t count, const QuantGrid& grid, const
 template <typename In, typename T>
 void Dequantize(int num_threads, const ChannelView& view, const In* x, const T* scales, T factor,
                 T range, T* out) {
-  ForEachRow(num_threads, view, [=](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      const T scale = scales[r % view.channels];
-      const In* const from = x + r * view.inner;
-      T* const to = out + r * view.inner;
-      for (int64_t i = 0; i < view.inner; ++i) {
-        to[i] = static_cast<T>(from[i]) * scale * factor / range;
-      }
-    }
+  ForEachElement(num_threads, view, x, scales, out, [factor, range](In value, T scale) {
+    return static_cast<T>(value) * scale * factor / range;
   });
 }
 
