@@ -17,6 +17,7 @@
 #include "passes/fuse_conv.h"
 #include "passes/fuse_depthwise.h"
 #include "passes/fuse_fc.h"
+#include "passes/fuse_quantizers.h"
 #include "passes/fuse_shuffle.h"
 #include "passes/fuse_swish.h"
 #include "passes/fused_products.h"
@@ -58,6 +59,7 @@ constexpr Pass kPasses[] = {
     {"simplify", "drop ops whose output equals their input", Simplify},
     {"int8", "compute in int8 what is quantised in training", ComputeInInt8,
      /*on_by_default=*/false},
+    {"fuse_quantizers", "join ops that put values on a grid and bring them back", FuseQuantizers},
     {"fuse_swish", "join values and their sigmoid that multiplies them", FuseSwish},
     {kFuseConvPass, "join convolutions with bias, batch norm, sum and activation", FuseConv},
     {kFuseBatchNormPass, "join batch norms and the relu behind them", FuseBatchNorm},

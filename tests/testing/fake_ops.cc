@@ -285,6 +285,7 @@ OpRegistry MakeFakeOps() {
   ops.Add(FusedTranspose());
   ops.Add(PointwiseDepthwise());
   AddQuantizers(ops);
+  ops.AddKernels("fake_quantize_dequantize_moving_average_abs_max", {{DType::kFloat32, NoKernel}});
   ops.Add({.type = "fc",
            .inputs = {{"Input"}, {"W"}, {"Bias", kOptional}},
            .outputs = {{"Out"}},
