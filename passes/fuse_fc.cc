@@ -55,10 +55,15 @@ class FcFuser {
         chain.push_back(*next);
       }
     }
+    const std::optional<int> grid = int8 ? GridBehind(chain.back()) : std::nullopt;
+    if (grid.has_value()) chain.push_back(*grid);
     const VarId out = *Fuser::Argument(op(chain.back()).outputs, "Out");
     if (!fuser_.CanReplace(chain, out, {product->w, *bias})) return;
-    if (int8)
-      return fuser_.Replace(chain, WithBias(op(index), *bias, activation, op(chain.back())));
+    if (int8) {
+      Op fused = WithBias(op(index), *bias, activation, op(chain.back()));
+      if (grid.has_value()) StoreOnGrid(op(*grid), fused);
+      return fuser_.Replace(chain, std::move(fused));
+    }
     Op fused = MakeFused(*product, *bias, activation, op(chain.back()));
     // matmul_v2 gives no LoD, and elementwise_add has that of its first input.
     if (op(index).type == "matmul_v2") SetAttr(fused, "keeps_lod", false);
@@ -124,6 +129,23 @@ class FcFuser {
     AddOutput(product, "Out", {*Fuser::Argument(last.outputs, "Out")});
     SetActivation(activation, product);
     return product;
+  }
+
+  // The op that alone reads what the op at `last` makes, when it puts that onto a constant grid.
+  std::optional<int> GridBehind(int last) const {
+    const std::optional<int> next = fuser_.OnlyReaderOfValues(last, "Out");
+    if (!next.has_value() || op(*next).type != "quantize_int8") return std::nullopt;
+    const Var* const scale = fuser_.Parameter(Fuser::Argument(op(*next).inputs, "Scale"));
+    const bool constant =
+        scale != nullptr && !Fuser::Argument(op(*next).outputs, "OutScale").has_value();
+    return constant ? next : std::nullopt;
+  }
+
+  static void StoreOnGrid(const Op& quantize, Op& fused) {
+    AddInput(fused, "OutputScale", {*Fuser::Argument(quantize.inputs, "Scale")});
+    AttrReader attrs(quantize);
+    SetAttr(fused, "out_bits", attrs.Int("bit_length", 8));
+    SetAttr(fused, "out_round_type", attrs.Int("round_type", 0));
   }
 
   static Op MakeFused(const Product& product, VarId bias, const FusedActivation& activation,

@@ -22,6 +22,10 @@ constexpr absl::string_view kFloatProducts[] = {"mul", "matmul", "matmul_v2"};
 constexpr absl::string_view kInt8Conv = "int8_conv2d";
 constexpr absl::string_view kInt8Product = "int8_fc";
 constexpr absl::string_view kQuantize = "quantize_int8";
+constexpr absl::string_view kDequantize = "dequantize_linear";
+// Ops after which a value on a grid is real again.
+constexpr absl::string_view kBringBack[] = {kDequantize, "fake_dequantize_max_abs",
+                                            "fake_quantize_dequantize_moving_average_abs_max"};
 
 // An op of real numbers and how it reads as one of int8.
 struct Match {
@@ -58,6 +62,7 @@ class Int8Maker {
 
   Program TakeProgram() && {
     for (const std::vector<int>& chain : quantizers_) DropIfUnused(chain);
+    for (int i = 0; i < std::ssize(fuser_.ops()); ++i) BringBackFromInt8(i);
     return std::move(fuser_).TakeProgram();
   }
 
@@ -166,12 +171,11 @@ class Int8Maker {
     VarId scale = -1;
   };
 
-  const Twin& TwinOf(const Match& match) {
-    const auto [at, is_new] = twins_.try_emplace(match.value);
+  const Twin& TwinOf(VarId value, const Quantized& input) {
+    const auto [at, is_new] = twins_.try_emplace(value);
     Twin& twin = at->second;
     if (!is_new) return twin;
-    const Quantized& input = match.input;
-    const std::string name(fuser_.program().NameOf(match.value));
+    const std::string name(fuser_.program().NameOf(value));
     Var var = *fuser_.uses()[input.source].var;
     var.dtype = DType::kInt8;
     twin.value = fuser_.Declare(name + ".int8", var);
@@ -194,7 +198,7 @@ class Int8Maker {
   }
 
   void Replace(const Match& match) {
-    const Twin& twin = TwinOf(match);
+    const Twin& twin = TwinOf(match.value, match.input);
     ++converted_[match.value];
     if (!match.filter.ops.empty()) {
       ++converted_[match.weights];
@@ -202,6 +206,7 @@ class Int8Maker {
     }
     if (match.back >= 0) ++converted_[match.sums.input_scale];
     Op int8 = match.row_dims != 0 ? MakeProduct(match, twin) : MakeConv(match, twin);
+    makes_sums_[match.back < 0 ? match.op : match.back] = match.row_dims == 0;
     if (match.back < 0) return fuser_.Replace({match.op}, std::move(int8));
     fuser_.Replace({match.op, match.back}, std::move(int8));
   }
@@ -260,6 +265,53 @@ class Int8Maker {
     }
   }
 
+  // What ops of real numbers read of a value on a grid is brought back from int8 where that is made
+  // anyhow: for others, or by the int8 op before, which then stores a fourth of the bytes.
+  void BringBackFromInt8(int index) {
+    if (fuser_.IsGone(index) || !absl::c_linear_search(kBringBack, op(index).type)) return;
+    const bool linear = op(index).type == kDequantize;
+    const std::optional<VarId> value = Fuser::Argument(op(index).outputs, linear ? "Y" : "Out");
+    if (!value.has_value() || writers_[*value] != index) return;
+    const std::optional<Quantized> input = MatchQuantized(fuser_, writers_, *value);
+    if (!input.has_value() || input->whole || input->axis >= 0 || !input->scale.has_value() ||
+        fuser_.Parameter(*input->scale) == nullptr || !IsUsable(*input)) {
+      return;
+    }
+    if (!twins_.contains(*value) && !FollowsSums(input->source, input->ops.front())) return;
+    const Twin& twin = TwinOf(*value, *input);
+    Op back =
+        MakeOp(kDequantize, {{"X", {twin.value}}, {"Scale", {twin.scale}}}, {{"Y", {*value}}});
+    SetAttr(back, "quant_axis", -1);
+    SetAttr(back, "bit_length", input->bits);
+    for (const VarId id : EachArgument(op(index).inputs)) ++converted_[id];
+    fuser_.Drop(index);
+    fuser_.PutBehind(index, std::move(back));
+    if (input->ops.size() > 1) DropIfUnused({input->ops.front()});
+  }
+
+  // Whether int8 sums become `value` by what is fused into the op that takes them, for the op at
+  // position `reader` alone.
+  bool FollowsSums(VarId value, int reader) const {
+    for (bool bias = false;;) {
+      const int writer = writers_[value];
+      const VarUse& use = fuser_.uses()[value];
+      if (writer < 0 || writer >= reader || use.pinned() || use.mentions != 2) return false;
+      // Nothing is fused into a product without a bias.
+      if (const auto at = makes_sums_.find(writer); at != makes_sums_.end()) {
+        return bias || at->second;
+      }
+      const Op& between = op(writer);
+      bias = between.type == "elementwise_add" &&
+             fuser_.Parameter(Fuser::Argument(between.inputs, "Y")) != nullptr;
+      const bool fuses =
+          bias || between.type == "batch_norm" || MatchActivation(between).has_value();
+      const std::optional<VarId> x = Fuser::Argument(between.inputs, "X");
+      if (!fuses || !x.has_value() || fuser_.IsGone(writer)) return false;
+      reader = writer;
+      value = *x;
+    }
+  }
+
   bool CanGo(const Op& quantizer) const {
     const bool test_mode = AttrReader(quantizer).Bool("is_test", false);
     for (const Slot& slot : quantizer.outputs) {
@@ -283,7 +335,9 @@ class Int8Maker {
   const std::vector<std::string>& float32_ops_;
   absl::flat_hash_map<VarId, Twin> twins_;     // by the value on a grid
   absl::flat_hash_map<VarId, int> converted_;  // reads that int8 ops have taken over
-  std::vector<std::vector<int>> quantizers_;   // ops that may have become useless
+  // Positions of ops that int8 ones stand for, and whether those are convolutions.
+  absl::flat_hash_map<int, bool> makes_sums_;
+  std::vector<std::vector<int>> quantizers_;  // ops that may have become useless
 };
 
 }  // namespace

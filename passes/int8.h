@@ -16,8 +16,12 @@ namespace interp {
 //   int8_conv2d(Input=a.int8, Filter=w, InputScale=s) -> (Output=y) {quantize_weights=true, ..}
 //
 // Values differ by no more than float32 rounds, except where that makes one fall on the other side
-// of a tie. An activation is quantised once for all its readers; weights when they are packed. Runs
-// before the fusing passes, which join what follows.
+// of a tie. An activation is quantised once for all its readers; weights when they are packed. What
+// others read of it, or what such an op would store as real values on a grid, is brought back:
+//
+//   dequantize_linear(X=a.int8, Scale=s) -> (Y=a) {quant_axis=-1, bit_length=8}
+//
+// Runs before the fusing passes, which join what follows.
 // Errors: FailedPrecondition when there is nothing of that kind in block 0.
 absl::StatusOr<Program> ComputeInInt8(Program program, const PassContext& context);
 

@@ -9,6 +9,7 @@ what Paddle computes (for `stored`, of the program before). The forms:
     frozen   after QuantizationFreezePass: whole numbers in float32, brought back behind the convolution
     stored   after ConvertToInt8Pass as well: weights of int8
     linear   quantize_linear and dequantize_linear ("onnx format")
+    observed as PaddleSlim converts: ops that observe behind all others, and sums of values on grids
 
 With --network mobilenet the network is MobileNetV1 of 224 x 224 pixels, for timing.
 """
@@ -21,6 +22,7 @@ from paddle import static
 from paddle.base import core
 from paddle.base.framework import IrGraph
 from paddle.static import quantization as q
+from paddle.static.quantization import quanter
 
 import make_goldens as g
 
@@ -109,6 +111,26 @@ def make(form, network, shape, batch, steps, folder):
         print(form, out.shape)
 
 
+def make_observed(network, shape, batch, steps, folder):
+    place, scope = paddle.CPUPlace(), static.Scope()
+    config = {"onnx_format": True, "quantize_op_types": OPS + ["elementwise_add"], **TYPES}
+    with static.scope_guard(scope):
+        main, startup, test, y, loss = build(network, shape)
+        exe = static.Executor(place)
+        exe.run(startup)
+        infer = quanter.quant_aware(test, place, config, scope=scope, for_test=True)
+        training = quanter.quant_aware(main, place, config, scope=scope, return_program=True)
+        rng = np.random.default_rng(11)
+        for _ in range(steps):
+            exe.run(training, feed={"x": rng.standard_normal((batch, *shape)).astype("float32"),
+                                    "label": rng.integers(0, 10, (batch, 1))}, fetch_list=[loss.name])
+        x = rng.standard_normal((batch, *shape)).astype("float32")
+        out = save_and_run(quanter.convert(infer, place, config, scope=scope), y.name, x, exe, folder)
+        np.save(f"{folder}/in_x.npy", x)
+        np.save(f"{folder}/out_y.npy", out)
+        print("observed", out.shape)
+
+
 def save(program, y, exe, folder):
     block = program.global_block()
     os.makedirs(folder, exist_ok=True)
@@ -126,13 +148,18 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     ap.add_argument("--out", required=True)
     ap.add_argument("--network", choices=["small", "mobilenet"], default="small")
-    ap.add_argument("--forms", default="fake,frozen,stored,linear")
+    ap.add_argument("--forms", default="fake,frozen,stored,linear,observed")
     args = ap.parse_args()
     paddle.enable_static()
     large = args.network == "mobilenet"
     shape = (3, 224, 224) if large else (3, 20, 20)
     for form in args.forms.split(","):
-        make(form, mobilenet if large else small, shape, 1 if large else 2, 3 if large else 8, f"{args.out}/{form}")
+        sizes = (1, 3) if large else (2, 8)
+        made = (mobilenet if large else small, shape, *sizes, f"{args.out}/{form}")
+        if form == "observed":
+            make_observed(*made)
+        else:
+            make(form, *made)
 
 
 if __name__ == "__main__":
