@@ -11,6 +11,7 @@
 #include "core/disjoint_sets.h"
 #include "core/each_argument.h"
 #include "core/edit_op.h"
+#include "core/gradient.h"
 #include "core/sub_blocks.h"
 #include "passes/array_ops.h"
 #include "passes/branch_dtypes.h"
@@ -168,6 +169,14 @@ void MakeUndefinedArrays(Program& program, const OpRegistry& ops, Groups& groups
   DeclareArrays(arrays, program);
 }
 
+// The variable that `var` is a gradient of, by its name, or is itself.
+VarId WithoutGradient(const Program& program, VarId var) {
+  const absl::string_view name = program.NameOf(var);
+  const size_t suffix = name.find(GradientName(""));
+  const VarId base = suffix == name.npos ? -1 : program.Find(name.substr(0, suffix));
+  return base < 0 ? var : base;
+}
+
 }  // namespace
 
 absl::StatusOr<Program> TypeUndefinedValues(Program program, const PassContext& context) {
@@ -187,11 +196,12 @@ absl::StatusOr<Program> TypeUndefinedValues(Program program, const PassContext& 
     SetAttr(op, "dtype", static_cast<int32_t>(dtype));
     SetAttr(op, list->first, list->second);
   });
-  // What such values are chosen for is declared in float32, too.
+  // What such values are chosen for is declared in float32, too, and so are the gradients.
   for (Block& block : program.blocks) {
     for (Var& var : block.vars) {
       const bool may_change = var.kind == VarKind::kLodTensor && var.dtype == DType::kFloat32;
-      if (may_change && groups.Changed(var.id)) var.dtype = groups.DTypeOf(var.id);
+      const VarId value = WithoutGradient(program, var.id);
+      if (may_change && groups.Changed(value)) var.dtype = groups.DTypeOf(value);
     }
   }
   return program;

@@ -20,7 +20,8 @@ inline constexpr absl::string_view kUndefinedValuesPass = "undefined_values";
 // Where `k` is an array the op goes, and undefined_var_0 is declared as one, which is empty then;
 // so this is before array_ops.
 // Values that go through assign and select_input are of one dtype; where ops and feeds give such a
-// group several, of the widest (branch_dtypes.h). One of floats stays. (Paddle:
+// group several, of the widest (branch_dtypes.h). One of floats stays. Gradients are declared in
+// the dtype of the value, as zeros like it are of that. (Paddle:
 // python/paddle/jit/dy2static/utils.py, create_undefined_variable.) About linear time.
 absl::StatusOr<Program> TypeUndefinedValues(Program program, const PassContext& context);
 
