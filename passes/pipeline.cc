@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_join.h"
+#include "core/weight_scales.h"
 #include "passes/addto.h"
 #include "passes/array_ops.h"
 #include "passes/branch_dtypes.h"
@@ -204,11 +205,13 @@ absl::StatusOr<PipelineResult> RunPasses(Program program, const PassContext& con
   INTERP_RETURN_IF_ERROR(VerifyProgram(program, context.ops));
   Baseline baseline;
   if (Verifies(options)) baseline = {FindComputedVars(program), VerifyColumns(program).ok()};
+  const std::vector<WeightScaleAttr> scales = WeightScaleAttrsOf(program);
   PipelineResult result;
   result.program = std::move(program);
   for (const Pass& pass : passes) {
     INTERP_RETURN_IF_ERROR(RunPass(pass, context, options, baseline, result));
   }
+  RestoreWeightScales(scales, result.program);
   return result;
 }
 

@@ -9,10 +9,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "core/any_op.h"
-#include "core/attr_reader.h"
 #include "core/element_types.h"
 #include "core/storage/lasting_memory.h"
 #include "core/sub_blocks.h"
+#include "core/weight_scales.h"
 
 namespace interp {
 namespace {
@@ -150,30 +150,13 @@ bool IsQuantised(const Program& program) {
   return AnyOp(program, [](const Op& op) { return absl::StrContains(op.type, "quantize"); });
 }
 
-// By VarId: how an op says what the whole numbers of its weights are multiplied by, for programs of
-// WeightQuantization: an attribute named like the weights.
-struct WeightScales {
-  std::vector<float> scales;
-  int dim = 0;
-};
-
-absl::flat_hash_map<VarId, WeightScales> FindWeightScales(const Program& program) {
-  absl::flat_hash_map<VarId, WeightScales> found;
-  for (const Block& block : program.blocks) {
-    for (const Op& op : block.ops) {
-      AttrReader attrs(op);
-      if (!absl::StartsWith(attrs.String("quantization_type", ""), "post_weight_")) continue;
-      for (const Slot& slot : op.inputs) {
-        for (const VarId id : slot.args) {
-          // Paddle 2.6 cuts the scales off to integers, which brings nothing back.
-          const Attr* const attr = op.FindAttr(absl::StrCat(program.NameOf(id), "_quant_scale"));
-          const auto* const scales =
-              attr == nullptr ? nullptr : std::get_if<std::vector<float>>(&attr->value);
-          if (scales == nullptr || scales->empty()) continue;
-          found[id] = {*scales, /*dim=*/absl::StrContains(op.type, "conv") ? 0 : -1};
-        }
-      }
-    }
+// By VarId: what the whole numbers of weights are multiplied by; empty where that does not bring
+// them back: Paddle 2.6 cuts the scales off to integers.
+absl::flat_hash_map<VarId, std::vector<float>> FindWeightScales(const Program& program) {
+  absl::flat_hash_map<VarId, std::vector<float>> found;
+  for (const WeightScaleAttr& at : WeightScaleAttrsOf(program)) {
+    const auto* const scales = std::get_if<std::vector<float>>(&at.attr.value);
+    found[at.weights] = scales == nullptr ? std::vector<float>() : *scales;
   }
   return found;
 }
@@ -183,9 +166,10 @@ bool IsCountOfAuc(const Op& op, const Slot& slot) {
   return op.type == "auc" && (slot.name == "StatPosOut" || slot.name == "StatNegOut");
 }
 
-// Multiplies a tensor by the scales of its declaration.
+// Multiplies a tensor by the scales of its declaration: one for all, or one for each output
+// channel, which come first in filters of convolutions and last in weights of products.
 absl::Status MultiplyByScales(const ParamDecl& param, Tensor& tensor) {
-  const int dim = param.scales_dim < 0 ? tensor.shape.rank() + param.scales_dim : param.scales_dim;
+  const int dim = tensor.shape.rank() > 2 ? 0 : tensor.shape.rank() - 1;
   const auto count = std::ssize(param.scales);
   const bool by_index = count > 1;
   if (by_index && (dim < 0 || dim >= tensor.shape.rank() || tensor.shape[dim] != count)) {
@@ -211,7 +195,7 @@ std::vector<ParamDecl> ParamsOf(const Program& program) {
   const std::vector<bool> made_first = MadeFirst(program);
   const std::vector<bool> counts = NamedIn(program, &Op::outputs, IsCountOfAuc);
   const bool quantised = IsQuantised(program);
-  absl::flat_hash_map<VarId, WeightScales> scales = FindWeightScales(program);
+  absl::flat_hash_map<VarId, std::vector<float>> scales = FindWeightScales(program);
   std::vector<ParamDecl> params;
   std::vector<bool> seen(program.names.size());
   for (const Block& block : program.blocks) {
@@ -223,12 +207,12 @@ std::vector<ParamDecl> ParamsOf(const Program& program) {
                         .dims = var.dims,
                         .written = written[var.id],
                         .unused = !written[var.id] && !read[var.id],
-                        .quantised = quantised || scales.contains(var.id),
+                        .quantised = quantised,
                         .loses_elements = counts[var.id],
                         .made_first = made_first[var.id]});
       if (const auto own = scales.find(var.id); own != scales.end()) {
-        params.back().scales = std::move(own->second.scales);
-        params.back().scales_dim = own->second.dim;
+        params.back().quantised = !own->second.empty();
+        params.back().scales = std::move(own->second);
       }
     }
   }

@@ -30,10 +30,9 @@ struct ParamDecl {
   // The program needs no value from before: an op of block 0 writes it before any reads it, and no
   // block does. Paddle's `w.detach()` and `w.clone()` are such, which no startup program makes.
   bool made_first = false;
-  // What whole numbers of a file are multiplied by: one number, or one for each index of dim
-  // `scales_dim`, counted from the end where negative. Empty: nothing.
+  // What whole numbers of a file are multiplied by: one number, or one for each output channel,
+  // which come first in filters of convolutions and last in weights of products. Empty: nothing.
   std::vector<float> scales = {};
-  int scales_dim = 0;
 };
 
 // The persistable LOD_TENSOR variables of all blocks, once each, sorted by name: what a combined

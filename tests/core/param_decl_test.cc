@@ -180,7 +180,9 @@ TEST(ParamDeclTest, WholeNumbersAreMultipliedByTheScalesThatAnOpHasForThem) {
   Tensor whole = Filled(DType::kInt8, {2, 3});
   for (int8_t i = 0; i < 6; ++i) whole.mutable_data<int8_t>()[i] = i;
   const auto read = [&](const std::string& op, const std::string& attrs) {
-    const auto tensor = AsDeclared(whole, DeclaredBy("float32[2,3]", op, attrs));
+    whole.shape = op == "conv2d" ? Shape{2, 3, 1, 1} : Shape{2, 3};
+    const std::string type = op == "conv2d" ? "float32[2,3,1,1]" : "float32[2,3]";
+    const auto tensor = AsDeclared(whole, DeclaredBy(type, op, attrs));
     EXPECT_THAT(tensor.status(), IsOk());
     return std::vector<float>(tensor->data<float>(), tensor->data<float>() + 6);
   };
@@ -193,9 +195,17 @@ TEST(ParamDeclTest, WholeNumbersAreMultipliedByTheScalesThatAnOpHasForThem) {
               ElementsAre(0, 1, 2, 6, 8, 10));
 }
 
+// Nor where other ops of the program quantise.
 TEST(ParamDeclTest, ScalesThatWereCutOffToIntegersBringNothingBack) {
   const ParamDecl param = DeclaredBy(
       "float32[2,3]", "mul", "quantization_type=\"post_weight_abs_max\", w_quant_scale=[0]");
+  const auto program = ParseProgram(R"(block 0
+  var w float32[2,3] param
+  mul(Y=w) -> (Out=y) {quantization_type="post_weight_abs_max", w_quant_scale=[0]}
+  quantize_linear(X=y) -> (Y=z)
+)");
+  ASSERT_THAT(program.status(), IsOk());
+  EXPECT_FALSE(ParamsOf(*program)[0].quantised);
   EXPECT_THAT(AsDeclared(Filled(DType::kInt8, {2, 3}), param).status(),
               FailsWith(kInvalid, "the file has int8[2,3], the program declares float32[2,3]"));
 }
