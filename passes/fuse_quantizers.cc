@@ -50,17 +50,10 @@ class QuantizerFuser {
     if (Fuser::Argument(op(*back).inputs, "Scale") != scale) return;
     const Var* const var = fuser_.uses()[*x].var;
     if (var == nullptr || var->dtype != DType::kFloat32 || !fuser_.IsStable(*x, quantize)) return;
-    if (!MakesNothingElse(op(quantize)) || !MakesNothingElse(op(*back))) return;
+    if (Fuser::Argument(op(*back).inputs, "X") != Fuser::Argument(op(quantize).outputs, "Y"))
+      return;
+    if (!fuser_.OthersAreUnused(quantize, "Y") || !fuser_.OthersAreUnused(*back, "Y")) return;
     fuser_.Replace({quantize, *back}, Joined(quantize, *back, *x, *scale, *y));
-  }
-
-  bool MakesNothingElse(const Op& quantizer) const {
-    for (const Slot& slot : quantizer.outputs) {
-      for (const VarId id : slot.args) {
-        if (slot.name != "Y" && !fuser_.IsUnused(id)) return false;
-      }
-    }
-    return true;
   }
 
   Op Joined(int quantize, int back, VarId x, VarId scale, VarId y) {

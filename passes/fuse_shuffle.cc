@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/attr_reader.h"
+#include "core/fused_forms.h"
 #include "passes/fusion.h"
 
 namespace interp {
@@ -51,7 +52,9 @@ class ShuffleFuser {
     const std::optional<int> turn = Next(split);
     if (!turn.has_value() || AxesOf(op(*turn)) != std::vector<int64_t>{0, 2, 1, 3, 4}) return;
     const std::optional<int> join = Next(*turn);
-    if (!join.has_value() || !IsJoined(ShapeOf(op(*join)), *x) || !AreSeenByNobody(*join)) return;
+    if (!join.has_value() || !IsJoined(ShapeOf(op(*join)), *x) || !IsPlain(*join)) {
+      return;
+    }
     const std::optional<VarId> out = Fuser::Argument(op(*join).outputs, "Out");
     if (!out.has_value() || !fuser_.IsStable(*x, split)) return;
     Op shuffle = fuser_.TakeForFusion(split);
@@ -67,20 +70,14 @@ class ShuffleFuser {
 
   // The only reader of the result, of which nothing else is seen.
   std::optional<int> Next(int index) const {
-    if (!AreSeenByNobody(index)) return std::nullopt;
+    if (!IsPlain(index)) return std::nullopt;
     const std::optional<int> next = fuser_.OnlyReader(index, "Out");
     return next.has_value() && !fuser_.IsGone(*next) ? next : std::nullopt;
   }
 
-  // True when nobody sees what the op gives besides Out.
-  bool AreSeenByNobody(int index) const {
-    for (const Slot& slot : op(index).outputs) {
-      if (slot.name == "Out") continue;
-      for (const VarId id : slot.args) {
-        if (!fuser_.IsUnused(id)) return false;
-      }
-    }
-    return true;
+  // Whether the op gives Out and nothing else, and does nothing besides.
+  bool IsPlain(int index) const {
+    return fuser_.OthersAreUnused(index, "Out") && CheckNothingFused(op(index)).ok();
   }
 
   // The declared dims of an image. A name that is used for several values declares one of them.

@@ -4,10 +4,12 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "core/attr_reader.h"
 #include "core/each_argument.h"
 #include "core/fused_forms.h"
 #include "core/op_role.h"
+#include "core/program_print.h"
 #include "passes/fresh_var.h"
 #include "passes/micro_batches.h"
 
@@ -100,6 +102,12 @@ bool Fuser::IsStable(VarId id, int from) const {
 
 bool Fuser::IsUnused(VarId id) const { return !uses_[id].pinned() && uses_[id].mentions == 1; }
 
+bool Fuser::OthersAreUnused(int op, absl::string_view slot) const {
+  return absl::c_all_of(ops()[op].outputs, [&](const Slot& other) {
+    return other.name == slot || absl::c_all_of(other.args, [&](VarId id) { return IsUnused(id); });
+  });
+}
+
 template <typename F>
 void Fuser::ForEachLink(const std::vector<int>& chain, const F& f) const {
   for (size_t i = 0; i + 1 < chain.size(); ++i) {
@@ -118,6 +126,15 @@ Op Fuser::TakeForFusion(int index) {
   fused.has_is_target = op.has_is_target;
   fused.unknown_fields = op.unknown_fields;
   return fused;
+}
+
+Op Fuser::TakeAs(absl::string_view type, int op) {
+  Op taken = TakeForFusion(op);
+  taken.type = std::string(type);
+  std::erase_if(taken.attrs, [](const Attr& attr) {
+    return !IsProvenanceAttr(attr) && !absl::c_linear_search(kPartAttrs, attr.name);
+  });
+  return taken;
 }
 
 bool Fuser::CanReplace(const std::vector<int>& chain, VarId out,

@@ -61,11 +61,17 @@ class Fuser {
   // True when no op, no fetch and no parameter file sees this output of an op.
   bool IsUnused(VarId id) const;
 
+  // True when that holds for all outputs of the op but `slot`.
+  bool OthersAreUnused(int op, absl::string_view slot) const;
+
   bool IsGone(int op) const { return gone_[op]; }
 
   // The op at that position, which is to be replaced, without slots: most of it is attributes that
   // say where it was made, so it is not copied.
   Op TakeForFusion(int op);
+  // The same of another type, with no more attributes than those that say where the op was made,
+  // where it runs and for whom.
+  Op TakeAs(absl::string_view type, int op);
 
   // Whether one op with the result `out` can stand for `chain` where the program trains, too:
   // `parameters` change behind the last op at the earliest, and so do others read the shape of

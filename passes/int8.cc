@@ -271,7 +271,7 @@ class Int8Maker {
     if (fuser_.IsGone(index) || !absl::c_linear_search(kBringBack, op(index).type)) return;
     const bool linear = op(index).type == kDequantize;
     const std::optional<VarId> value = Fuser::Argument(op(index).outputs, linear ? "Y" : "Out");
-    if (!value.has_value() || writers_[*value] != index) return;
+    if (!value.has_value() || writers_[*value] != index || !CanGo(op(index), *value)) return;
     const std::optional<Quantized> input = MatchQuantized(fuser_, writers_, *value);
     if (!input.has_value() || input->whole || input->axis >= 0 || !input->scale.has_value() ||
         fuser_.Parameter(*input->scale) == nullptr || !IsUsable(*input)) {
@@ -312,14 +312,15 @@ class Int8Maker {
     }
   }
 
-  bool CanGo(const Op& quantizer) const {
+  // Whether nobody sees what the op makes, but for `value`.
+  bool CanGo(const Op& quantizer, VarId value = -1) const {
     const bool test_mode = AttrReader(quantizer).Bool("is_test", false);
     for (const Slot& slot : quantizer.outputs) {
       for (const VarId id : slot.args) {
         const VarUse& use = fuser_.uses()[id];
         const auto found = converted_.find(id);
         const int converted = found == converted_.end() ? 0 : found->second;
-        if (LeavesUntouched(quantizer, id)) continue;
+        if (id == value || LeavesUntouched(quantizer, id)) continue;
         // In test mode a scale that is saved with the program stays what training left.
         const bool state = test_mode && slot.name == "OutScale" && use.persistable &&
                            !use.fetched && use.block == 0;

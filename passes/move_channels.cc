@@ -8,8 +8,9 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/attr_reader.h"
-#include "core/program_print.h"
+#include "core/fused_forms.h"
 #include "passes/fusion.h"
+#include "passes/uncertain_ranks.h"
 
 namespace interp {
 namespace {
@@ -75,7 +76,8 @@ bool KeepsRows(const std::vector<int64_t>& asked, const std::vector<int64_t>& im
 
 class ChannelMover {
  public:
-  ChannelMover(Program program, const OpRegistry& ops) : fuser_(std::move(program), ops) {}
+  ChannelMover(Program program, const OpRegistry& ops)
+      : fuser_(std::move(program), ops), uncertain_(FindUncertainRanks(fuser_.program())) {}
 
   Program Run() && {
     for (int i = 0; i < std::ssize(fuser_.ops()); ++i) {
@@ -89,7 +91,7 @@ class ChannelMover {
 
   void TryTranspose(int index) {
     const std::vector<int64_t> axes = IntsOf(op(index), "axis");
-    if (!TakesXAlone(op(index)) || !AreSeenByNobody(index)) return;
+    if (!TakesXAlone(op(index)) || !IsPlain(index)) return;
     if (IsImageRank(axes.size())) {
       if (axes == AxesToLast(axes.size())) Rename(index, kToLast);
       if (axes == AxesToFirst(axes.size())) Rename(index, kToFirst);
@@ -98,17 +100,22 @@ class ChannelMover {
     }
   }
 
+  // Whether the op gives Out and nothing else, and does nothing besides.
+  bool IsPlain(int index) const {
+    return fuser_.OthersAreUnused(index, "Out") && CheckNothingFused(op(index)).ok();
+  }
+
   void Rename(int index, absl::string_view type) {
     const std::optional<VarId> x = Fuser::Argument(op(index).inputs, "X");
     const std::optional<VarId> out = Fuser::Argument(op(index).outputs, "Out");
     if (!x.has_value() || !out.has_value()) return;
+    const std::vector<int64_t>* const dims = DimsOf(*x);
+    if (dims == nullptr || !IsImageRank(dims->size())) return;
     fuser_.Replace({index}, Move(index, type, *x, *out));
   }
 
   Op Move(int index, absl::string_view type, VarId x, VarId out) {
-    Op move = fuser_.TakeForFusion(index);
-    move.type = std::string(type);
-    std::erase_if(move.attrs, [](const Attr& attr) { return !IsProvenanceAttr(attr); });
+    Op move = fuser_.TakeAs(type, index);
     AddInput(move, "X", {x});
     AddOutput(move, "Out", {out});
     return move;
@@ -121,21 +128,39 @@ class ChannelMover {
     if (!flat.has_value() || !out.has_value() || fuser_.uses()[*flat].writes != 1) return false;
     const int flatten = fuser_.uses()[*flat].first;
     if (flatten < 0 || flatten >= transpose || fuser_.IsGone(flatten)) return false;
-    if (fuser_.OnlyReader(flatten, "Out") != transpose || !AreSeenByNobody(flatten)) return false;
+    if (fuser_.OnlyReader(flatten, "Out") != transpose || !IsPlain(flatten)) return false;
     const std::optional<VarId> x = Fuser::Argument(op(flatten).inputs, "X");
     if (!x.has_value() || !Flattens(op(flatten), *x, *flat)) return false;
-    const Var& image = *fuser_.uses()[*x].var;
-    Op rows = fuser_.TakeForFusion(transpose);
-    rows.type = std::string(kFlatten);
-    std::erase_if(rows.attrs, [](const Attr& attr) { return !IsProvenanceAttr(attr); });
-    SetAttr(rows, "start_axis", int32_t{1});
-    SetAttr(rows, "stop_axis", static_cast<int32_t>(image.dims.size()) - 2);
     const VarId moved = DeclareMoved(*x);
-    fuser_.PutBehind(flatten, Move(flatten, kToLast, *x, moved));
-    AddInput(rows, "X", {moved});
+    const bool flattens = op(flatten).type == kFlatten;
+    Op rows;
+    if (flattens) {
+      rows = fuser_.TakeAs(kFlatten, transpose);
+      SetAttr(rows, "start_axis", int32_t{1});
+      SetAttr(rows, "stop_axis", static_cast<int32_t>(DimsOf(*x)->size()) - 2);
+      AddInput(rows, "X", {moved});
+    } else {
+      rows = Turned(flatten, moved, (*DimsOf(*x))[1]);
+    }
     AddOutput(rows, "Out", {*out});
+    fuser_.PutBehind(flatten, Move(flattens ? flatten : transpose, kToLast, *x, moved));
     fuser_.Replace({flatten, transpose}, std::move(rows));
     return true;
+  }
+
+  // The reshape at that position for an X whose channels, as many as declared, come last.
+  Op Turned(int reshape, VarId x, int64_t channels) {
+    std::vector<int64_t> shape = ShapeOf(op(reshape));
+    if (shape[1] == 0) shape[1] = channels;
+    Op turned = fuser_.TakeForFusion(reshape);
+    SetAttr(turned, "shape", Narrowed(ChannelsLast(std::move(shape))));
+    AddInput(turned, "X", {x});
+    for (const Slot& slot : op(reshape).inputs) {
+      if (slot.name == kShapes && !slot.args.empty()) {
+        AddInput(turned, slot.name, ChannelsLast(slot.args));
+      }
+    }
+    return turned;
   }
 
   // The shape that a reshape asks for, -1 where a tensor gives what nobody knows. Empty: it is no
@@ -147,7 +172,10 @@ class ChannelMover {
       if (slot.name == "X" || slot.args.empty()) continue;
       if (slot.name != kShapes || slot.args.size() != shape.size()) return {};
       for (size_t i = 0; i < shape.size(); ++i) {
-        if (shape[i] != -1 && !IsNumber(slot.args[i], shape[i])) return {};
+        const VarUse& use = fuser_.uses()[slot.args[i]];
+        if (use.block != 0 || use.writes > 1) return {};
+        // A zero says which dimension of X is meant by where it stands.
+        if (shape[i] != -1 && (shape[i] == 0 || !IsNumber(slot.args[i], shape[i]))) return {};
       }
     }
     return shape;
@@ -187,7 +215,8 @@ class ChannelMover {
       return attrs.status().ok() && start == 2 && (stop == -1 || stop == rank - 1);
     }
     const std::vector<int64_t> shape = ShapeOf(op);
-    if (shape.size() != 3 || rows == nullptr || rows->size() != 3) return false;
+    if (shape.size() != 3 || rows == nullptr || rows->size() != 3 || shape[2] == 0) return false;
+    if (shape[1] == 0 && (*image)[1] <= 0) return false;
     return KeepsRows(shape, *image, *image, shape[2] > 0 ? shape[2] : (*rows)[2]);
   }
 
@@ -196,22 +225,13 @@ class ChannelMover {
     const std::optional<VarId> x = Fuser::Argument(op(transpose).inputs, "X");
     const std::optional<int> reshape = fuser_.OnlyReader(transpose, "Out");
     if (!x.has_value() || !reshape.has_value() || fuser_.IsGone(*reshape)) return false;
-    if (!AreSeenByNobody(*reshape)) return false;
+    if (!IsPlain(*reshape)) return false;
     const std::optional<VarId> out = Fuser::Argument(op(*reshape).outputs, "Out");
     if (!out.has_value() || !fuser_.IsStable(*x, transpose) || !MakesImage(*reshape, *x, *out)) {
       return false;
     }
-    std::vector<int64_t> shape = ShapeOf(op(*reshape));
-    if (shape[1] == 0) shape[1] = DimsOf(*x)->back();
     const VarId rows = DeclareMoved(*out);
-    Op cut = fuser_.TakeForFusion(*reshape);
-    SetAttr(cut, "shape", Narrowed(ChannelsLast(std::move(shape))));
-    AddInput(cut, "X", {*x});
-    for (const Slot& slot : op(*reshape).inputs) {
-      if (slot.name == kShapes && !slot.args.empty()) {
-        AddInput(cut, slot.name, ChannelsLast(slot.args));
-      }
-    }
+    Op cut = Turned(*reshape, *x, DimsOf(*x)->back());
     AddOutput(cut, "Out", {rows});
     fuser_.PutBehind(*reshape, Move(transpose, kToFirst, rows, *out));
     fuser_.Replace({transpose, *reshape}, std::move(cut));
@@ -241,21 +261,16 @@ class ChannelMover {
     return KeepsRows(shape, known, before, before[2]);
   }
 
-  // True when nobody sees what the op gives besides Out.
-  bool AreSeenByNobody(int index) const {
-    return absl::c_all_of(op(index).outputs, [&](const Slot& slot) {
-      return slot.name == "Out" ||
-             absl::c_all_of(slot.args, [&](VarId id) { return fuser_.IsUnused(id); });
-    });
-  }
-
-  // Declared dims; null where a name is used for several values, as it declares one of them.
+  // Declared dims; null where a name is used for several values, as it declares one of them, and
+  // where a run may find another rank.
   const std::vector<int64_t>* DimsOf(VarId id) const {
     const VarUse& use = fuser_.uses()[id];
-    return use.var != nullptr && use.writes <= 1 ? &use.var->dims : nullptr;
+    const bool known = use.var != nullptr && use.writes <= 1 && !uncertain_[id];
+    return known ? &use.var->dims : nullptr;
   }
 
   Fuser fuser_;
+  const std::vector<bool> uncertain_;  // by VarId
 };
 
 }  // namespace

@@ -185,7 +185,7 @@ absl::StatusOr<Program> Simplify(Program program, const PassContext& context) {
   if (!HasOpOf(program, kCandidates)) return program;
   // Ops that observe write what those that quantise have written.
   if (absl::c_any_of(program.blocks[0].ops, IsIdleObserver)) {
-    program = SplitWrites(std::move(program), context.ops);
+    program = SplitQuantizers(std::move(program), context.ops);
   }
   Simplifier simplifier(program, context.ops);
   std::vector<Op> old = std::move(program.blocks[0].ops);

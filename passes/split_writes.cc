@@ -19,16 +19,20 @@ bool Mentions(const std::vector<Slot>& slots, VarId id) {
   return false;
 }
 
-// Ops that PaddleSlim puts in several times for one value, always with the same names: the shape of
-// what they write is that of the value before.
-bool IsQuantizer(const Op& op) {
-  return op.type == "quantize_linear" || op.type == "dequantize_linear";
+// Ops that PaddleSlim puts in several times for one value, always with the same names; of those,
+// one whose X is declared as `result` is.
+bool IsQuantizer(const Op& op, const Var& result, const std::vector<VarUse>& uses) {
+  if (op.type != "quantize_linear" && op.type != "dequantize_linear") return false;
+  const Slot* const x = op.FindInput("X");
+  if (x == nullptr || x->args.size() != 1) return false;
+  const Var* const var = uses[x->args[0]].var;
+  return var != nullptr && var->dims == result.dims;
 }
 
-// By VarId: whether the variable is written several times, after the first one always in place or
-// by a quantizer.
+// By VarId: whether the variable is written several times, after the first one always by a
+// quantizer or, with `in_place`, in place.
 std::vector<bool> FindSplittable(const Program& program, const OpRegistry& ops,
-                                 const std::vector<VarUse>& uses) {
+                                 const std::vector<VarUse>& uses, bool in_place) {
   std::vector<bool> splittable(uses.size());
   std::vector<bool> written(uses.size());
   for (size_t id = 0; id < uses.size(); ++id) {
@@ -39,7 +43,9 @@ std::vector<bool> FindSplittable(const Program& program, const OpRegistry& ops,
   for (const Op& op : program.blocks[0].ops) {
     const OpDef* const def = ops.Find(op.type);
     for (const VarId id : EachArgument(op.outputs)) {
-      const bool splits = !written[id] || Mentions(op.inputs, id) || IsQuantizer(op);
+      if (!splittable[id]) continue;
+      const bool splits = !written[id] || (in_place && Mentions(op.inputs, id)) ||
+                          IsQuantizer(op, *uses[id].var, uses);
       if (!splits || MaySecretlyShare(op, def) || LeavesUntouched(op, id)) splittable[id] = false;
       written[id] = true;
     }
@@ -47,11 +53,9 @@ std::vector<bool> FindSplittable(const Program& program, const OpRegistry& ops,
   return splittable;
 }
 
-}  // namespace
-
-Program SplitWrites(Program program, const OpRegistry& ops) {
+Program Split(Program program, const OpRegistry& ops, bool in_place) {
   const std::vector<VarUse> uses = FindVarUses(program, ops);
-  const std::vector<bool> splittable = FindSplittable(program, ops, uses);
+  const std::vector<bool> splittable = FindSplittable(program, ops, uses, in_place);
   std::vector<VarId> names(uses.size(), -1);  // of the present value; -1: not written yet
   std::vector<Var> added;
   for (Op& op : program.blocks[0].ops) {
@@ -75,6 +79,16 @@ Program SplitWrites(Program program, const OpRegistry& ops) {
   std::vector<Var>& vars = program.blocks[0].vars;
   vars.insert(vars.end(), added.begin(), added.end());
   return program;
+}
+
+}  // namespace
+
+Program SplitWrites(Program program, const OpRegistry& ops) {
+  return Split(std::move(program), ops, /*in_place=*/true);
+}
+
+Program SplitQuantizers(Program program, const OpRegistry& ops) {
+  return Split(std::move(program), ops, /*in_place=*/false);
 }
 
 }  // namespace interp

@@ -14,7 +14,12 @@ namespace interp {
 //   pool2d(X=a) -> (Out=b)            pool2d(X=a.1) -> (Out=b)
 //
 // so that passes, which ask for one write, see chains. Leaves alone what is fed, fetched,
-// persistable or used by blocks. Linear time.
+// persistable or used by blocks, and of what quantizers make again that of which X is declared with
+// other dims. Linear time.
 Program SplitWrites(Program program, const OpRegistry& ops);
+
+// The same of what quantizers make again alone: an op that changes a value in place may give it a
+// shape that is not the declared one.
+Program SplitQuantizers(Program program, const OpRegistry& ops);
 
 }  // namespace interp
