@@ -48,6 +48,13 @@ void ForEachRow(int num_threads, const ChannelView& view, const Body& body) {
 template <typename In, typename Out, typename One>
 void ForEachElement(int num_threads, const ChannelView& view, const In* x, const Out* scales,
                     Out* out, const One& one) {
+  if (view.outer * view.channels == 1) {
+    const Out scale = scales[0];
+    ParallelFor(num_threads, view.inner, kElementwiseGrain, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) out[i] = one(x[i], scale);
+    });
+    return;
+  }
   if (view.inner == 1) {
     const int64_t grain = 1 + kElementwiseGrain / std::max<int64_t>(view.channels, 1);
     ParallelFor(num_threads, view.outer, grain, [=](int64_t begin, int64_t end) {
@@ -72,15 +79,6 @@ void ForEachElement(int num_threads, const ChannelView& view, const In* x, const
 template <bool kHalfEven, bool kBack>
 void QuantizeAll(int num_threads, const ChannelView& view, float bins, const float* x,
                  const float* scales, float* out) {
-  if (view.outer * view.channels == 1) {
-    const float scale = scales[0];
-    ParallelFor(num_threads, view.inner, kElementwiseGrain, [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        out[i] = QuantizeOne<kHalfEven, kBack>(x[i], scale, bins);
-      }
-    });
-    return;
-  }
   ForEachElement(num_threads, view, x, scales, out, [bins](float value, float scale) {
     return QuantizeOne<kHalfEven, kBack>(value, scale, bins);
   });
