@@ -54,14 +54,14 @@ bool ProcessorHasInt8Products() { return false; }
 #endif
 
 int64_t L2CacheBytes() {
-  static const int64_t bytes = [] {
+  static const int64_t kBytes = [] {
 #ifdef _SC_LEVEL2_CACHE_SIZE
     const int64_t told = sysconf(_SC_LEVEL2_CACHE_SIZE);
     if (told > 0) return told;
 #endif
     return int64_t{1} << 20;
   }();
-  return bytes;
+  return kBytes;
 }
 
 }  // namespace interp

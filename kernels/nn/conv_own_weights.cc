@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "core/constant_elements.h"
 #include "kernels/nn/onednn.h"
 

@@ -38,6 +38,11 @@ TEST(ProcessorTest, AgreesWithTheKernel) {
   EXPECT_EQ(ProcessorLevel() >= "x86-64-v2", has("sse4_2") && has("popcnt"));
 }
 
+TEST(ProcessorTest, L2CachesAreLikeThoseThatAreSold) {
+  EXPECT_GE(L2CacheBytes(), int64_t{64} << 10);
+  EXPECT_LE(L2CacheBytes(), int64_t{1} << 30);
+}
+
 TEST(ProcessorTest, RunsWhatTheLibraryIsBuiltFor) {
   EXPECT_LE(GetBuildInfo().level, ProcessorLevel());
 }
