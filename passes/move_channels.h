@@ -18,10 +18,11 @@ namespace interp {
 // becomes
 //   reshape2(X=rows) -> (Out=b) {shape=[1,56,56,32]}
 //   move_channels_first(X=b) -> (Out=image)
-// Transposes by [0,2,3,1] and [0,3,1,2], and those of rank 5 that do the same, are named alone. Where
-// the image has the layout of convolutions these ops move nothing. Declared dims tell that batch and
-// channels stay; where tensors give the shape, as programs of any batch have it, fill_constants tell
-// it, too. Leaves alone ranks that a run may not find (uncertain_ranks.h). Linear time.
+// Transposes by [0,2,3,1] and [0,3,1,2], and those of rank 5 that do the same, are named alone.
+// Where the image has the layout of convolutions these ops move nothing. Declared dims tell that
+// batch and channels stay; where tensors give the shape, as programs of any batch have it,
+// fill_constants tell it, too. Leaves alone ranks that a run may not find (uncertain_ranks.h).
+// Linear time.
 absl::StatusOr<Program> MoveChannels(Program program, const PassContext& context);
 
 }  // namespace interp
