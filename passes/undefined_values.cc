@@ -200,7 +200,7 @@ absl::StatusOr<Program> TypeUndefinedValues(Program program, const PassContext& 
   for (Block& block : program.blocks) {
     for (Var& var : block.vars) {
       const bool may_change = var.kind == VarKind::kLodTensor && var.dtype == DType::kFloat32;
-      const VarId value = WithoutGradient(program, var.id);
+      const VarId value = groups.Changed(var.id) ? var.id : WithoutGradient(program, var.id);
       if (may_change && groups.Changed(value)) var.dtype = groups.DTypeOf(value);
     }
   }

@@ -94,16 +94,20 @@ uint32_t RowMax(const float* x, int64_t count) {
   return max;
 }
 
-// The largest magnitudes of channels that lie side by side, in one pass over the memory.
-void AbsMaxOfRows(const ChannelView& view, const float* x, float* max) {
-  std::fill_n(max, view.channels, 0.0F);
-  for (int64_t o = 0; o < view.outer; ++o) {
-    const float* const row = x + o * view.channels;
-    for (int64_t c = 0; c < view.channels; ++c) {
-      max[c] = std::bit_cast<float>(
-          std::max(std::bit_cast<uint32_t>(max[c]), std::bit_cast<uint32_t>(row[c]) & 0x7fffffffu));
+// The largest magnitudes of channels that lie side by side; each thread has some of them.
+void AbsMaxOfRows(int num_threads, const ChannelView& view, const float* x, float* max) {
+  constexpr int64_t kLine = 16;  // channels
+  const int64_t grain = std::max(kLine, kElementwiseGrain / std::max<int64_t>(view.outer, 1));
+  ParallelFor(num_threads, view.channels, grain, [=](int64_t begin, int64_t end) {
+    std::fill(max + begin, max + end, 0.0F);
+    for (int64_t o = 0; o < view.outer; ++o) {
+      const float* const row = x + o * view.channels;
+      for (int64_t c = begin; c < end; ++c) {
+        const uint32_t bits = std::bit_cast<uint32_t>(row[c]) & 0x7fffffffu;
+        max[c] = std::bit_cast<float>(std::max(std::bit_cast<uint32_t>(max[c]), bits));
+      }
     }
-  }
+  });
 }
 
 template <bool kHalfEven>
@@ -148,7 +152,7 @@ QuantGrid ReadQuantGrid(AttrReader& reader, int default_round_type) {
 }
 
 void AbsMax(int num_threads, const ChannelView& view, const float* x, float* max) {
-  if (view.inner == 1 && view.channels > 1) return AbsMaxOfRows(view, x, max);
+  if (view.inner == 1 && view.channels > 1) return AbsMaxOfRows(num_threads, view, x, max);
   ParallelFor(num_threads, view.channels, 1, [=](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c) {
       uint32_t bits = 0;
