@@ -78,7 +78,7 @@ struct Ran {
   std::vector<std::string> ops;
 };
 
-Ran RunAttention(const std::string& text, int64_t batch, CoreOptions options) {
+Ran RunAttention(const std::string& text, int64_t batch, const CoreOptions& options) {
   auto scope = std::make_shared<Scope>();
   scope->FindOrCreate("w")->tensor = Numbers({16, 3, 3, 3}, 2);
   scope->FindOrCreate("v")->tensor = Numbers({16, 16, 1, 1}, 3);
