@@ -50,8 +50,8 @@ class QuantizerFuser {
     if (Fuser::Argument(op(*back).inputs, "Scale") != scale) return;
     const Var* const var = fuser_.uses()[*x].var;
     if (var == nullptr || var->dtype != DType::kFloat32 || !fuser_.IsStable(*x, quantize)) return;
-    if (Fuser::Argument(op(*back).inputs, "X") != Fuser::Argument(op(quantize).outputs, "Y"))
-      return;
+    const std::optional<VarId> between = Fuser::Argument(op(quantize).outputs, "Y");
+    if (Fuser::Argument(op(*back).inputs, "X") != between) return;
     if (!fuser_.OthersAreUnused(quantize, "Y") || !fuser_.OthersAreUnused(*back, "Y")) return;
     fuser_.Replace({quantize, *back}, Joined(quantize, *back, *x, *scale, *y));
   }

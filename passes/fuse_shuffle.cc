@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "core/attr_reader.h"
-#include "core/fused_forms.h"
 #include "passes/fusion.h"
 
 namespace interp {
@@ -52,7 +51,7 @@ class ShuffleFuser {
     const std::optional<int> turn = Next(split);
     if (!turn.has_value() || AxesOf(op(*turn)) != std::vector<int64_t>{0, 2, 1, 3, 4}) return;
     const std::optional<int> join = Next(*turn);
-    if (!join.has_value() || !IsJoined(ShapeOf(op(*join)), *x) || !IsPlain(*join)) {
+    if (!join.has_value() || !IsJoined(ShapeOf(op(*join)), *x) || !fuser_.GivesOutAlone(*join)) {
       return;
     }
     const std::optional<VarId> out = Fuser::Argument(op(*join).outputs, "Out");
@@ -70,14 +69,9 @@ class ShuffleFuser {
 
   // The only reader of the result, of which nothing else is seen.
   std::optional<int> Next(int index) const {
-    if (!IsPlain(index)) return std::nullopt;
+    if (!fuser_.GivesOutAlone(index)) return std::nullopt;
     const std::optional<int> next = fuser_.OnlyReader(index, "Out");
     return next.has_value() && !fuser_.IsGone(*next) ? next : std::nullopt;
-  }
-
-  // Whether the op gives Out and nothing else, and does nothing besides.
-  bool IsPlain(int index) const {
-    return fuser_.OthersAreUnused(index, "Out") && CheckNothingFused(op(index)).ok();
   }
 
   // The declared dims of an image. A name that is used for several values declares one of them.

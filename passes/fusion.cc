@@ -108,6 +108,10 @@ bool Fuser::OthersAreUnused(int op, absl::string_view slot) const {
   });
 }
 
+bool Fuser::GivesOutAlone(int op) const {
+  return OthersAreUnused(op, "Out") && CheckNothingFused(ops()[op]).ok();
+}
+
 template <typename F>
 void Fuser::ForEachLink(const std::vector<int>& chain, const F& f) const {
   for (size_t i = 0; i + 1 < chain.size(); ++i) {

@@ -64,6 +64,9 @@ class Fuser {
   // True when that holds for all outputs of the op but `slot`.
   bool OthersAreUnused(int op, absl::string_view slot) const;
 
+  // The same for Out, and nothing was fused into the op (core/fused_forms.h).
+  bool GivesOutAlone(int op) const;
+
   bool IsGone(int op) const { return gone_[op]; }
 
   // The op at that position, which is to be replaced, without slots: most of it is attributes that

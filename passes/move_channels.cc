@@ -8,7 +8,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/attr_reader.h"
-#include "core/fused_forms.h"
 #include "passes/fusion.h"
 #include "passes/uncertain_ranks.h"
 
@@ -19,7 +18,6 @@ constexpr absl::string_view kToLast = "move_channels_last";
 constexpr absl::string_view kToFirst = "move_channels_first";
 constexpr absl::string_view kTransposes[] = {"transpose2", "transpose"};
 constexpr absl::string_view kFlatten = "flatten_contiguous_range";
-
 constexpr absl::string_view kShapes = "ShapeTensor";
 
 // Whether the inputs are X alone.
@@ -62,9 +60,9 @@ std::optional<int64_t> PixelsOf(const std::vector<int64_t>& image) {
 // Whether `dim`, as a reshape asks for it, is the dimension in front of it, declared as `before`.
 bool Keeps(int64_t dim, int64_t before) { return dim == 0 || (dim > 0 && dim == before); }
 
-// Whether a reshape between an image and N, C, L keeps batch and channels: one of batch and pixels
-// by itself, the rest by the number of elements. `asked` are the first two entries of its shape,
-// `image` and `rows` are declared.
+// Whether a reshape between an image and N, C, L keeps batch and channels: two of batch, channels
+// and pixels by themselves, the third by the number of elements. `asked` begins with the first two
+// entries of its shape, `before` with the dims they take the place of.
 bool KeepsRows(const std::vector<int64_t>& asked, const std::vector<int64_t>& image,
                const std::vector<int64_t>& before, int64_t pixels_of_rows) {
   const std::optional<int64_t> pixels = PixelsOf(image);
@@ -91,18 +89,13 @@ class ChannelMover {
 
   void TryTranspose(int index) {
     const std::vector<int64_t> axes = IntsOf(op(index), "axis");
-    if (!TakesXAlone(op(index)) || !IsPlain(index)) return;
+    if (!TakesXAlone(op(index)) || !fuser_.GivesOutAlone(index)) return;
     if (IsImageRank(axes.size())) {
       if (axes == AxesToLast(axes.size())) Rename(index, kToLast);
       if (axes == AxesToFirst(axes.size())) Rename(index, kToFirst);
     } else if (axes == std::vector<int64_t>{0, 2, 1}) {
       if (!TryToRows(index)) TryToImage(index);
     }
-  }
-
-  // Whether the op gives Out and nothing else, and does nothing besides.
-  bool IsPlain(int index) const {
-    return fuser_.OthersAreUnused(index, "Out") && CheckNothingFused(op(index)).ok();
   }
 
   void Rename(int index, absl::string_view type) {
@@ -128,7 +121,8 @@ class ChannelMover {
     if (!flat.has_value() || !out.has_value() || fuser_.uses()[*flat].writes != 1) return false;
     const int flatten = fuser_.uses()[*flat].first;
     if (flatten < 0 || flatten >= transpose || fuser_.IsGone(flatten)) return false;
-    if (fuser_.OnlyReader(flatten, "Out") != transpose || !IsPlain(flatten)) return false;
+    if (fuser_.OnlyReader(flatten, "Out") != transpose || !fuser_.GivesOutAlone(flatten))
+      return false;
     const std::optional<VarId> x = Fuser::Argument(op(flatten).inputs, "X");
     if (!x.has_value() || !Flattens(op(flatten), *x, *flat)) return false;
     const VarId moved = DeclareMoved(*x);
@@ -225,7 +219,7 @@ class ChannelMover {
     const std::optional<VarId> x = Fuser::Argument(op(transpose).inputs, "X");
     const std::optional<int> reshape = fuser_.OnlyReader(transpose, "Out");
     if (!x.has_value() || !reshape.has_value() || fuser_.IsGone(*reshape)) return false;
-    if (!IsPlain(*reshape)) return false;
+    if (!fuser_.GivesOutAlone(*reshape)) return false;
     const std::optional<VarId> out = Fuser::Argument(op(*reshape).outputs, "Out");
     if (!out.has_value() || !fuser_.IsStable(*x, transpose) || !MakesImage(*reshape, *x, *out)) {
       return false;

@@ -112,6 +112,10 @@ std::optional<Quantized> FromWhole(const Fuser& fuser, const Op& op, int positio
 
 }  // namespace
 
+bool IsLinearQuantizer(const Op& op) {
+  return op.type == "quantize_linear" || op.type == "dequantize_linear";
+}
+
 std::vector<int> FindWriters(const Fuser& fuser) {
   std::vector<int> writers(fuser.uses().size(), -1);
   for (size_t i = 0; i < fuser.ops().size(); ++i) {

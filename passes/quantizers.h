@@ -30,6 +30,9 @@ struct Quantized {
   bool HasScale(VarId id) const { return scale == id || written_scale == id; }
 };
 
+// Whether the op is quantize_linear or dequantize_linear, whose result is Y.
+bool IsLinearQuantizer(const Op& op);
+
 // Which op alone writes each variable, -1 for none or several; by VarId.
 std::vector<int> FindWriters(const Fuser& fuser);
 

@@ -9,6 +9,7 @@
 #include "core/attr_reader.h"
 #include "core/each_argument.h"
 #include "passes/op_effects.h"
+#include "passes/quantizers.h"
 #include "passes/split_writes.h"
 #include "passes/value_dtypes.h"
 #include "passes/var_uses.h"
@@ -70,15 +71,13 @@ bool IsIdleObserver(const Op& op) {
   if (op.type == "moving_average_abs_max_scale") {
     return attrs.Bool("is_test", false) && attrs.status().ok();
   }
-  if (op.type != "quantize_linear" && op.type != "dequantize_linear") return false;
+  if (!IsLinearQuantizer(op)) return false;
   const bool idle = attrs.Bool("only_observer", false) && attrs.Bool("is_test", true);
   return idle && attrs.status().ok();
 }
 
 // The slot of the output that equals X.
-absl::string_view ResultSlot(const Op& op) {
-  return op.type == "quantize_linear" || op.type == "dequantize_linear" ? "Y" : "Out";
-}
+absl::string_view ResultSlot(const Op& op) { return IsLinearQuantizer(op) ? "Y" : "Out"; }
 
 bool IsCastTo(const Op& op, DType dtype) {
   AttrReader attrs(op);

@@ -7,6 +7,7 @@
 #include "core/each_argument.h"
 #include "passes/fresh_var.h"
 #include "passes/op_effects.h"
+#include "passes/quantizers.h"
 #include "passes/var_uses.h"
 
 namespace interp {
@@ -22,7 +23,7 @@ bool Mentions(const std::vector<Slot>& slots, VarId id) {
 // Ops that PaddleSlim puts in several times for one value, always with the same names; of those,
 // one whose X is declared as `result` is.
 bool IsQuantizer(const Op& op, const Var& result, const std::vector<VarUse>& uses) {
-  if (op.type != "quantize_linear" && op.type != "dequantize_linear") return false;
+  if (!IsLinearQuantizer(op)) return false;
   const Slot* const x = op.FindInput("X");
   if (x == nullptr || x->args.size() != 1) return false;
   const Var* const var = uses[x->args[0]].var;
