@@ -11,10 +11,11 @@ namespace {
 
 using namespace winograd;  // NOLINT(google-build-using-namespace)
 
+// Floats of the packed filter of a group at one point.
+int64_t GroupPoint(const ConvProblem& p) { return PackedSize<float>(p.group_in(), p.group_out()); }
+
 // Floats of a packed filter at one point.
-int64_t FilterPoint(const ConvProblem& p) {
-  return OddLines(PackedSize<float>(p.in_channels, p.out_channels));
-}
+int64_t FilterPoint(const ConvProblem& p) { return OddLines(p.groups * GroupPoint(p)); }
 
 // How the tiles of a case are walked, and where their points lie in working memory.
 struct Tiling {
@@ -51,7 +52,7 @@ Tiling TilingOf(const ConvProblem& p, int num_threads) {
   t.together = num_threads > 1 && SharesPoints(p, t.grid.count, num_threads);
   t.lanes = t.together ? 1 : std::clamp<int64_t>(t.grid.count / kLeastTiles, 1, num_threads);
   t.in_row = RoundUp(p.in_channels, kLanes);
-  t.out_row = RoundUp(p.out_channels, kLanes);
+  t.out_row = RoundUp(p.out_channels - p.group_out() + RoundUp(p.group_out(), kLanes), kLanes);
   const int64_t fitting = kBlockFloats / (kPoints * (t.in_row + t.out_row));
   const int64_t wanted =
       RoundUp(std::clamp<int64_t>(fitting, 2 * kGemmRows, 8 * kGemmRows), kGemmRows);
@@ -120,10 +121,15 @@ class Winograd {
         kPoints * filter_point > kCacheFloats ? PanelsFrom::kMemoryInARow : PanelsFrom::kCache;
     float* const sums = work + kPoints * tiling_.in_point;
     for (int64_t point = points.begin; point < points.end; ++point) {
-      // Whole vectors of columns, of which the filter's padding gives zeros.
-      GemmPacked(tiles, p_.in_channels, tiling_.out_row, work + point * tiling_.in_point,
-                 tiling_.in_row, points_ + point * filter_point, sums + point * tiling_.out_point,
-                 tiling_.out_row, /*accumulate=*/false, from);
+      // Whole vectors of columns, of which the filter's padding gives zeros; the next group writes
+      // its sums over them.
+      for (int64_t g = 0; g < p_.groups; ++g) {
+        GemmPacked(tiles, p_.group_in(), RoundUp(p_.group_out(), kLanes),
+                   work + point * tiling_.in_point + g * p_.group_in(), tiling_.in_row,
+                   points_ + point * filter_point + g * GroupPoint(p_),
+                   sums + point * tiling_.out_point + g * p_.group_out(), tiling_.out_row,
+                   /*accumulate=*/false, from);
+      }
     }
   }
 
@@ -226,8 +232,15 @@ class Winograd {
 }  // namespace
 
 bool WinogradPays(const ConvProblem& p, bool constant, DType dtype) {
+  // Measured on AVX-512: products of fewer channels or tiles of a group take longer than direct
+  // sums.
+  constexpr int64_t kLeastOfGroup = 24;
+  constexpr int64_t kLeastTilesOfGroup = 2 * kGemmRows;
   if (!Computes(p)) return false;
-  const double elements = static_cast<double>(p.in_channels) * static_cast<double>(p.out_channels);
+  if (p.groups > 1 && (p.group_in() < kLeastOfGroup || GridOf(p).count < kLeastTilesOfGroup)) {
+    return false;
+  }
+  const double elements = static_cast<double>(p.in_channels) * static_cast<double>(p.group_out());
   const double filter_bytes = kTaps * elements * sizeof(float);
   const double point_bytes = kPoints * static_cast<double>(FilterPoint(p)) * sizeof(float);
   // Few output channels fill a small part of a panel.
@@ -240,7 +253,7 @@ bool WinogradPays(const ConvProblem& p, bool constant, DType dtype) {
 }
 
 TapFilter ForwardFilter(const ConvProblem& problem, const ScaledFilter& filter) {
-  return {filter.data, kTaps, problem.in_channels * kTaps, /*mirrored=*/false, filter.factors};
+  return {filter.data, kTaps, problem.group_in() * kTaps, /*mirrored=*/false, filter.factors};
 }
 
 ConvProblem DataGradProblem(const ConvProblem& problem) {
@@ -256,7 +269,7 @@ ConvProblem DataGradProblem(const ConvProblem& problem) {
 }
 
 TapFilter DataGradFilter(const ConvProblem& problem, const float* data) {
-  return {data, problem.in_channels * kTaps, kTaps, /*mirrored=*/true};
+  return {data, problem.group_in() * kTaps, kTaps, /*mirrored=*/true};
 }
 
 int64_t WinogradFilterSize(const ConvProblem& problem) { return kPoints * FilterPoint(problem); }
@@ -271,22 +284,24 @@ void TransformFilter(const ConvProblem& problem, const TapFilter& taps, int num_
 void TransformFilter(const ConvProblem& problem, const TapFilter& taps, int num_threads,
                      float* points) {
   const int64_t point = FilterPoint(problem);
-  const int64_t used = PackedSize<float>(problem.in_channels, problem.out_channels);
-  const int64_t vectors = used / problem.in_channels / kLanes;
+  const int64_t used = problem.groups * GroupPoint(problem);
+  const int64_t group_in = problem.group_in();
+  const int64_t vectors = GroupPoint(problem) / group_in / kLanes;  // of a group
   // The same bytes in every process, as files keep them.
   for (int i = 0; i < kPoints; ++i) std::fill_n(points + i * point + used, point - used, 0.0F);
-  const auto transform = [&](int64_t vector, int64_t in_channel) {
+  const auto transform = [&](int64_t group, int64_t vector, int64_t in_channel) {
     const int64_t first = vector * kLanes;
-    const int64_t count = std::clamp<int64_t>(problem.out_channels - first, 0, kLanes);
+    const int64_t count = std::clamp<int64_t>(problem.group_out() - first, 0, kLanes);
+    const float* const of_group =
+        taps.data + group * group_in * problem.group_out() * kTaps + in_channel * taps.in_stride;
     Vector g[kWindow][kWindow] = {};
     for (int64_t lane = 0; lane < count; ++lane) {
-      const float* from =
-          taps.data + in_channel * taps.in_stride + (first + lane) * taps.out_stride;
+      const float* const from = of_group + (first + lane) * taps.out_stride;
       const auto tap = [&](int t) { return from[taps.mirrored ? kTaps - 1 - t : t]; };
       if (taps.factors.empty()) {
         for (int t = 0; t < kTaps; ++t) g[t / kWindow][t % kWindow][lane] = tap(t);
       } else {
-        const double factor = taps.factors[first + lane];
+        const double factor = taps.factors[group * problem.group_out() + first + lane];
         for (int t = 0; t < kTaps; ++t) {
           g[t / kWindow][t % kWindow][lane] = static_cast<float>(tap(t) * factor);
         }
@@ -300,8 +315,8 @@ void TransformFilter(const ConvProblem& problem, const TapFilter& taps, int num_
       for (int i = 0; i < kPatch; ++i) half[i][j] = u[i];
     }
     const int64_t panel = first / kPanel<float>;
-    float* const to =
-        points + (panel * problem.in_channels + in_channel) * kPanel<float> + first % kPanel<float>;
+    float* const to = points + group * GroupPoint(problem) +
+                      (panel * group_in + in_channel) * kPanel<float> + first % kPanel<float>;
     for (int i = 0; i < kPatch; ++i) {
       Vector u[kPatch];
       TransformTaps(half[i], u);
@@ -309,9 +324,10 @@ void TransformFilter(const ConvProblem& problem, const TapFilter& taps, int num_
     }
   };
   constexpr int64_t kGrain = 256;
-  ParallelFor(num_threads, vectors * problem.in_channels, kGrain, [&](int64_t begin, int64_t end) {
+  const int64_t of_group = vectors * group_in;
+  ParallelFor(num_threads, problem.groups * of_group, kGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      transform(i / problem.in_channels, i % problem.in_channels);
+      transform(i / of_group, i % of_group / group_in, i % group_in);
     }
   });
 }

@@ -29,9 +29,9 @@ inline constexpr const char* kWinogradName = "winograd 4x4";
 // run. `dtype`: of the images, float32 or bfloat16.
 bool WinogradPays(const ConvProblem& problem, bool constant, DType dtype = DType::kFloat32);
 
-// A filter where its element for input channel i, output channel o and tap t of 9 lies at
-// data[i * in_stride + o * out_stride + t]; with `mirrored` at tap 8 - t. It is multiplied by the
-// factor of o, if there are factors.
+// A filter where its element for input channel i and output channel o of a group and tap t of 9
+// lies at data[i * in_stride + o * out_stride + t], with `mirrored` at tap 8 - t. One group lies
+// behind the other. It is multiplied by the factor of o, if there are factors.
 struct TapFilter {
   const float* data = nullptr;
   int64_t in_stride = 0;

@@ -95,7 +95,7 @@ void TransformSums(const ConvProblem& p, int64_t in_channel, const float* sums, 
 }  // namespace
 
 bool WinogradFilterGradPays(const ConvProblem& p) {
-  if (!Computes(p) || GridOf(p).count == 0) return false;
+  if (!Computes(p) || p.groups != 1 || GridOf(p).count == 0) return false;
   const Layout l = LayoutOf(p);
   const auto blocks = static_cast<double>((l.grid.count + l.block - 1) / l.block);
   const double sum_bytes = kPoints * static_cast<double>(l.sum_point) * sizeof(float);

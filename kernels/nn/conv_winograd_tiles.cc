@@ -50,7 +50,7 @@ template void TransformInputs(const ConvProblem&, const TilePlace&, const bfloat
                               int64_t);
 
 bool Computes(const ConvProblem& p) {
-  if (p.window.rank != 2 || p.groups != 1 || p.in_channels < kLanes) return false;
+  if (p.window.rank != 2 || p.in_channels < kLanes) return false;
   for (int i = 0; i < 2; ++i) {
     const WindowAxis& axis = p.window[i];
     if (axis.kernel != kWindow || axis.stride != 1) return false;
@@ -72,7 +72,7 @@ double ProcessorVectorBytes() {
 }  // namespace
 
 double TilesCost(const ConvProblem& p) {
-  const double products = static_cast<double>(p.in_channels) * VectorsOf(p.out_channels);
+  const double products = static_cast<double>(p.in_channels) * VectorsOf(p.group_out());
   const double transforms = kTransformCost * (VectorsOf(p.in_channels) + VectorsOf(p.out_channels));
   return static_cast<double>(GridOf(p).count) * (kPoints * products + transforms);
 }
@@ -82,7 +82,7 @@ double DirectCost(const ConvProblem& p, DType dtype) {
   constexpr double kBf16Speed = 1.6;
   const bool fast = dtype == DType::kBFloat16 && ProcessorHasBf16Products();
   const double outputs = static_cast<double>(p.batch * p.window[0].out * p.window[1].out);
-  return outputs * kTaps * static_cast<double>(p.in_channels) * VectorsOf(p.out_channels) *
+  return outputs * kTaps * static_cast<double>(p.in_channels) * VectorsOf(p.group_out()) *
          kVectorBytes / std::max<double>(kVectorBytes, ProcessorVectorBytes()) /
          (fast ? kBf16Speed : 1);
 }

@@ -33,7 +33,7 @@ ConvProblem MakeProblem(int64_t batch, int64_t in_channels, int64_t out_channels
   return p;
 }
 
-ConvProblem RandomProblem(std::mt19937& rng) {
+ConvProblem RandomProblem(std::mt19937& rng, int64_t most_groups = 3) {
   const auto pick = [&](int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(rng);
   };
@@ -44,7 +44,11 @@ ConvProblem RandomProblem(std::mt19937& rng) {
                       .pad_begin = pick(0, 3),
                       .pad_end = pick(0, 3)};
   };
-  return MakeProblem(pick(1, 3), pick(16, 75), pick(1, 75), {axis(), axis()});
+  const int64_t groups = pick(1, most_groups);
+  ConvProblem p =
+      MakeProblem(pick(1, 3), groups * pick(16, 75), groups * pick(1, 75), {axis(), axis()});
+  p.groups = groups;
+  return p;
 }
 
 std::vector<float> RandomFloats(int64_t size, std::mt19937& rng) {
@@ -71,7 +75,7 @@ int64_t OutSize(const ConvProblem& p) {
 }
 
 Case RandomCase(const ConvProblem& p, std::mt19937& rng) {
-  return {p, RandomFloats(InSize(p), rng), RandomFloats(p.in_channels * p.out_channels * 9, rng),
+  return {p, RandomFloats(InSize(p), rng), RandomFloats(p.group_in() * p.out_channels * 9, rng),
           RandomFloats(p.out_channels, rng), RandomFloats(OutSize(p), rng)};
 }
 
@@ -91,7 +95,8 @@ void ForEachTap(const ConvProblem& p, const Body& body) {
       const int64_t iy = y + tap / 3 * h.dilation - h.pad_begin;
       const int64_t ix = x + tap % 3 * w.dilation - w.pad_begin;
       if (iy < 0 || iy >= h.in || ix < 0 || ix >= w.in) continue;
-      body(at, o * p.in_channels * 9 + tap, ((n * h.in + iy) * w.in + ix) * p.in_channels);
+      const int64_t channel = o / p.group_out() * p.group_in();
+      body(at, o * p.group_in() * 9 + tap, ((n * h.in + iy) * w.in + ix) * p.in_channels + channel);
     }
   }
 }
@@ -100,7 +105,7 @@ void ForEachTap(const ConvProblem& p, const Body& body) {
 std::vector<double> Reference(const Case& c) {
   std::vector<double> out(static_cast<size_t>(OutSize(c.problem)));
   ForEachTap(c.problem, [&](int64_t at, int64_t filter, int64_t pixel) {
-    for (int64_t i = 0; i < c.problem.in_channels; ++i) {
+    for (int64_t i = 0; i < c.problem.group_in(); ++i) {
       out[at] += static_cast<double>(c.in[pixel + i]) * c.filter[filter + i * 9];
     }
   });
@@ -111,7 +116,7 @@ std::vector<double> Reference(const Case& c) {
 std::vector<double> FilterGradReference(const Case& c, const std::vector<float>& out_grad) {
   std::vector<double> grad(c.filter.size());
   ForEachTap(c.problem, [&](int64_t at, int64_t filter, int64_t pixel) {
-    for (int64_t i = 0; i < c.problem.in_channels; ++i) {
+    for (int64_t i = 0; i < c.problem.group_in(); ++i) {
       grad[filter + i * 9] += static_cast<double>(c.in[pixel + i]) * out_grad[at];
     }
   });
@@ -260,7 +265,7 @@ TEST(Winograd, ComputesTheGradientByTheInput) {
 TEST(Winograd, ComputesTheGradientByTheFilter) {
   std::mt19937 rng(6);
   for (int i = 0; i < 30; ++i) {
-    const Case forward = RandomCase(RandomProblem(rng), rng);
+    const Case forward = RandomCase(RandomProblem(rng, /*most_groups=*/1), rng);
     const ConvProblem& problem = forward.problem;
     const std::vector<float> out_grad = RandomFloats(OutSize(problem), rng);
     const auto gradient = [&](int threads) {
@@ -299,6 +304,7 @@ TEST(Winograd, IsForWindowsOfThreeWithoutStride) {
   EXPECT_FALSE(with(dilate(40)));  // tiles of one or two outputs
   EXPECT_FALSE(with([](ConvProblem& p) { p.window[1].kernel = 5; }));
   EXPECT_FALSE(with([](ConvProblem& p) { p.groups = 64; }));
+  EXPECT_EQ(with([](ConvProblem& p) { p.groups = 2; }), interp::testing::UsesWholeVectors());
   EXPECT_FALSE(with([](ConvProblem& p) { p.in_channels = 3; }));
   EXPECT_FALSE(with([](ConvProblem& p) { p.window.rank = 3; }));
 }
