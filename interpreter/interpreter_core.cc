@@ -26,6 +26,7 @@
 #include "interpreter/run/parameters.h"
 #include "interpreter/run/run_control.h"
 #include "interpreter/run/scheduler.h"
+#include "passes/fuse_attention.h"
 #include "passes/fuse_batch_norm.h"
 #include "passes/fuse_conv.h"
 #include "passes/fuse_depthwise.h"
@@ -539,7 +540,8 @@ namespace {
 // ops that are joined.
 PipelineOptions PassesOf(const CoreOptions& options) {
   PipelineOptions passes = options.passes;
-  for (const absl::string_view pass : {kFuseConvPass, kFuseBatchNormPass, kFuseDepthwisePass}) {
+  for (const absl::string_view pass :
+       {kFuseConvPass, kFuseBatchNormPass, kFuseAttentionPass, kFuseDepthwisePass}) {
     const bool asked = absl::c_linear_search(passes.enable, pass);
     if (options.check_nan_inf && !asked) passes.disable.emplace_back(pass);
   }

@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/attr_reader.h"
 #include "core/edit_op.h"
 #include "core/fused_forms.h"
 #include "passes/fusion.h"
@@ -14,18 +13,6 @@ namespace {
 
 constexpr absl::string_view kSigmoid = "sigmoid";
 constexpr absl::string_view kSwish = "swish";
-
-// The factor of an op that does no more than multiply X by a number of the program.
-std::optional<float> FactorOf(const Op& op) {
-  if (op.type != "scale") return std::nullopt;
-  for (const Slot& slot : op.inputs) {
-    if (slot.name != "X" && !slot.args.empty()) return std::nullopt;
-  }
-  AttrReader attrs(op);
-  const float factor = attrs.Float("scale", 1);
-  const bool plain = attrs.Float("bias", 0) == 0 && attrs.status().ok();
-  return plain ? std::optional<float>(factor) : std::nullopt;
-}
 
 class SwishFuser {
  public:

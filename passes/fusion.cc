@@ -247,6 +247,17 @@ std::optional<FusedActivation> ReadActivation(const Op& op) {
 
 }  // namespace
 
+std::optional<float> FactorOf(const Op& op) {
+  if (op.type != "scale") return std::nullopt;
+  for (const Slot& slot : op.inputs) {
+    if (slot.name != "X" && !slot.args.empty()) return std::nullopt;
+  }
+  AttrReader attrs(op);
+  const float factor = attrs.Float("scale", 1);
+  const bool plain = attrs.Float("bias", 0) == 0 && attrs.status().ok();
+  return plain ? std::optional<float>(factor) : std::nullopt;
+}
+
 std::optional<FusedActivation> MatchActivation(const Op& op) {
   const bool plain = op.inputs.size() == 1 && op.outputs.size() == 1 &&
                      Fuser::Argument(op.inputs, "X").has_value() &&

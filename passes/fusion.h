@@ -125,6 +125,9 @@ struct FusedActivation {
 // fused form. Zero alpha means "default" to kernels, so ops that want a zero have none.
 std::optional<FusedActivation> MatchActivation(const Op& op);
 
+// The factor of an op that does no more than multiply X by a number of the program.
+std::optional<float> FactorOf(const Op& op);
+
 // True for a batch_norm by running statistics of which nobody sees more than Y: its other outputs
 // are the statistics, which stay as they are, or are read by nobody. Without a relu fused into it.
 bool OnlyNormalizes(const Fuser& fuser, const Op& norm);

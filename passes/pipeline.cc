@@ -14,6 +14,7 @@
 #include "passes/coalesced_tensors.h"
 #include "passes/detached_values.h"
 #include "passes/expand_ops.h"
+#include "passes/fuse_attention.h"
 #include "passes/fuse_batch_norm.h"
 #include "passes/fuse_conv.h"
 #include "passes/fuse_depthwise.h"
@@ -71,6 +72,7 @@ constexpr Pass kPasses[] = {
      /*on_by_default=*/false},
     {"fp16", "compute products and what follows them in float16", ComputeInFloat16,
      /*on_by_default=*/false},
+    {kFuseAttentionPass, "join two products and the softmax between them", FuseAttention},
     {kFuseDepthwisePass, "join 1 x 1 convolutions with the depthwise ones that read them",
      FuseDepthwise},
     {kAddToPass, "accumulate gradients as they are made", AddTo, /*on_by_default=*/false},

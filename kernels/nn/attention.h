@@ -1,106 +1,184 @@
-// Attention of one head: each query takes the mean of the values, by the softmax of its products
-// with the keys.
+// Attention by heads: each query takes the sum of the values by weights that are made of its
+// products with the keys.
+//
+// The scores of a block of queries are made, turned into weights and multiplied with the values
+// while they are in the L1 cache; those of all queries never exist at once. Both products are those
+// of gemm.h, which read queries where they lie and write each row of the result where it belongs.
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <limits>
 
+#include "core/op_context.h"
+#include "kernels/nn/gemm.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::nn {
 
-// One head of one sequence. Rows lie `*_stride` elements apart.
+// The keys or values of a head, a row each. One of the two steps is 1.
 template <typename T>
-struct AttentionHead {
-  const T* q = nullptr;
-  const T* k = nullptr;
-  const T* v = nullptr;
-  T* out = nullptr;
-  const T* mask = nullptr;  // rows x columns, added to the scores; may be null
-  T* weights = nullptr;     // rows x columns; may be null
-  T* log_sums = nullptr;    // of each row; may be null
-  int64_t q_stride = 0;
-  int64_t k_stride = 0;
-  int64_t v_stride = 0;
-  int64_t out_stride = 0;
-  int64_t rows = 0;     // queries
-  int64_t columns = 0;  // keys
-  int64_t width = 0;    // of queries and keys
-  int64_t values = 0;   // width of the values
-  T scale = 1;
-  // Query i sees the keys up to i + `ahead`.
-  int64_t ahead = std::numeric_limits<int32_t>::max();
-
-  // Elements of the memory that RunAttention wants.
-  int64_t scratch() const { return columns * (width + 1); }
+struct AttentionRows {
+  const T* data = nullptr;
+  int64_t row = 0;     // elements from one row to the next
+  int64_t column = 1;  // elements from one column to the next
 };
 
-// The scores of query `row` with the first `count` keys, of which `keys` has one column each.
 template <typename T>
-void AttentionScores(const AttentionHead<T>& head, int64_t row, int64_t count, const T* keys,
-                     T* scores) {
-  const T* const mask = head.mask == nullptr ? nullptr : head.mask + row * head.columns;
-  std::fill_n(scores, count, T{0});
-  for (int64_t d = 0; d < head.width; ++d) {
-    const T factor = head.scale * head.q[row * head.q_stride + d];
-    const T* const of_keys = keys + d * head.columns;
-    for (int64_t j = 0; j < count; ++j) scores[j] += factor * of_keys[j];
+struct AttentionHead {
+  const T* queries = nullptr;
+  int64_t query_row = 0;  // elements from one query to the next
+  AttentionRows<T> keys = {};
+  AttentionRows<T> values = {};
+  T* out = nullptr;
+  int64_t out_row = 0;
+};
+
+// The sizes that the heads of an op have in common.
+template <typename T>
+struct AttentionSizes {
+  int64_t queries = 0;
+  int64_t keys = 0;
+  int64_t width = 0;   // of queries and keys
+  int64_t values = 0;  // width of the values
+
+  // Packing keys and values would cost more than it saves for fewer queries.
+  bool packs() const { return queries >= 4; }
+
+  // Elements of a row of scores that may be written: whole vectors, what lies behind the keys is of
+  // no account.
+  int64_t padded_keys() const {
+    constexpr int64_t kLanes = VectorOf<T>::kLanes;
+    return (keys + kLanes - 1) / kLanes * kLanes;
   }
-  for (int64_t j = 0; mask != nullptr && j < count; ++j) scores[j] += mask[j];
+
+  // Elements from one row of scores to the next. Rows a page apart would share sets of the L1
+  // cache.
+  int64_t score_row() const {
+    constexpr int64_t kPage = 4096 / int64_t{sizeof(T)};
+    const int64_t row = padded_keys();
+    return row % kPage == 0 ? row + VectorOf<T>::kLanes : row;
+  }
+
+  // Queries whose scores exist at once: they stay in the L1 cache from one step to the next.
+  int64_t block() const {
+    constexpr int64_t kBlock = (int64_t{16} << 10) / int64_t{sizeof(T)};  // elements
+    const int64_t tiles = kBlock / std::max<int64_t>(score_row(), 1) / kGemmRows;
+    return PartOf(queries, std::clamp(tiles * kGemmRows, int64_t{kGemmRows}, kGemmBlock));
+  }
+
+  int64_t packed_keys() const { return packs() ? PackedSize<T>(width, keys) : 0; }
+  int64_t packed_values() const { return packs() ? PackedSize<T>(keys, values) : 0; }
+  // Elements that a thread works in.
+  int64_t scratch() const { return packed_keys() + packed_values() + block() * score_row(); }
+};
+
+namespace attention_internal {
+
+template <typename T>
+void PackHead(const AttentionSizes<T>& s, const AttentionHead<T>& head, T* scratch) {
+  PackMatrix(s.width, s.keys, head.keys.data, head.keys.column, head.keys.row, scratch);
+  PackMatrix(s.keys, s.values, head.values.data, head.values.row, head.values.column,
+             scratch + s.packed_keys());
 }
 
-// Makes weights of scores, and gives the logarithm of the sum of their exponentials. Zeros where
-// nothing is seen.
+// Scores of the queries from `first` on.
 template <typename T>
-T AttentionWeights(int64_t count, T* scores) {
-  constexpr T kNothing = -std::numeric_limits<T>::infinity();
-  const T largest = count == 0 ? kNothing : *std::max_element(scores, scores + count);
-  if (largest == kNothing && std::count(scores, scores + count, kNothing) == count) {
-    std::fill_n(scores, count, T{0});
-    return kNothing;
+void ScoreBlock(const AttentionSizes<T>& s, const AttentionHead<T>& head, int64_t first,
+                int64_t count, const T* packed, T* scores) {
+  const T* const queries = head.queries + first * head.query_row;
+  if (s.packs()) {
+    GemmPacked(count, s.width, s.padded_keys(), queries, head.query_row, packed, scores,
+               s.score_row(), /*accumulate=*/false);
+  } else {
+    const bool as_rows = head.keys.column == 1;
+    GemmUnpacked(count, s.width, s.keys, queries, head.query_row, head.keys.data,
+                 as_rows ? head.keys.row : head.keys.column, /*transposed=*/as_rows, scores,
+                 s.score_row());
   }
-  T sum = 0;
-  for (int64_t j = 0; j < count; ++j) {
-    scores[j] = std::exp(scores[j] - largest);
-    sum += scores[j];
-  }
-  for (int64_t j = 0; j < count; ++j) scores[j] /= sum;
-  return largest + std::log(sum);
 }
 
-// `scratch` has head.scratch() elements.
+// What the queries from `first` on take of the values.
 template <typename T>
-void RunAttention(const AttentionHead<T>& head, T* scratch) {
-  T* const keys = scratch;
-  T* const own = scratch + head.columns * head.width;
-  for (int64_t j = 0; j < head.columns; ++j) {
-    for (int64_t d = 0; d < head.width; ++d) {
-      keys[d * head.columns + j] = head.k[j * head.k_stride + d];
+void TakeValues(const AttentionSizes<T>& s, const AttentionHead<T>& head, int64_t first,
+                int64_t count, const T* weights, const T* packed) {
+  T* const out = head.out + first * head.out_row;
+  if (s.packs()) {
+    GemmPacked(count, s.keys, s.values, weights, s.score_row(), packed, out, head.out_row,
+               /*accumulate=*/false);
+  } else {
+    const bool as_rows = head.values.column == 1;
+    GemmUnpacked(count, s.keys, s.values, weights, s.score_row(), head.values.data,
+                 as_rows ? head.values.row : head.values.column, /*transposed=*/!as_rows, out,
+                 head.out_row);
+  }
+}
+
+}  // namespace attention_internal
+
+// Adds the row of a bias for a query to its products with the keys. Its elements are `step` apart,
+// 0 or 1; `end` is the end of the bias. Whole vectors where they can be read, so that who reads the
+// scores next need not wait for single elements.
+template <typename T>
+void AddBias(const AttentionSizes<T>& sizes, const T* row, int64_t step, const T* end, T* scores) {
+  const int64_t padded = sizes.padded_keys();
+  if (step == 0) {
+    for (int64_t j = 0; j < padded; ++j) scores[j] += row[0];
+    return;
+  }
+  const int64_t count = end - row >= padded ? padded : sizes.keys;
+  for (int64_t j = 0; j < count; ++j) scores[j] += row[j];
+}
+
+// Computes `count` heads on the threads of `ctx`. head_of(h) is head h, an AttentionHead<T> or what
+// derives from it. weigh(head, query, scores) turns the products of a query with all keys into
+// weights, in place, and gives the factor of what they take; it may write sizes.padded_keys()
+// elements. Bits do not depend on the number of threads.
+template <typename T, typename HeadOf, typename Weigh>
+absl::Status RunAttention(const KernelContext& ctx, int64_t count, const AttentionSizes<T>& sizes,
+                          const HeadOf& head_of, const Weigh& weigh) {
+  if (count == 0 || sizes.queries == 0 || sizes.values == 0) return absl::OkStatus();
+  const int64_t block = sizes.block();
+  const int64_t blocks = (sizes.queries + block - 1) / block;
+  constexpr double kWork = 64 * 1024;  // multiplications worth a thread of their own
+  const double work = static_cast<double>(sizes.queries * sizes.keys) *
+                      static_cast<double>(count * (sizes.width + sizes.values));
+  const int64_t most = std::min<int64_t>(ctx.num_threads(), count * blocks);
+  const int64_t parts = std::clamp<int64_t>(static_cast<int64_t>(work / kWork), 1, most);
+  const int64_t scratch = sizes.scratch();
+  INTERP_ASSIGN_OR_RETURN(const Workspace memory,
+                          ctx.workspace(static_cast<size_t>(parts * scratch) * sizeof(T)));
+  const auto run_block = [&](const auto& head, int64_t first, T* packed) {
+    const int64_t rows = std::min(block, sizes.queries - first);
+    const T* const values = packed + sizes.packed_keys();
+    T* const scores = packed + sizes.packed_keys() + sizes.packed_values();
+    attention_internal::ScoreBlock<T>(sizes, head, first, rows, packed, scores);
+    T factors[kGemmBlock];
+    for (int64_t i = 0; i < rows; ++i) {
+      factors[i] = weigh(head, first + i, scores + i * sizes.score_row());
     }
-  }
-  for (int64_t i = 0; i < head.rows; ++i) {
-    const int64_t seen = std::clamp<int64_t>(i + head.ahead + 1, 0, head.columns);
-    T* const weights = head.weights == nullptr ? own : head.weights + i * head.columns;
-    AttentionScores(head, i, seen, keys, weights);
-    const T log_sum = AttentionWeights(seen, weights);
-    if (head.log_sums != nullptr) head.log_sums[i] = log_sum;
-    std::fill(weights + seen, weights + head.columns, T{0});
-    T* const to = head.out + i * head.out_stride;
-    std::fill_n(to, head.values, T{0});
-    for (int64_t j = 0; j < seen; ++j) {
-      const T* const value = head.v + j * head.v_stride;
-      for (int64_t d = 0; d < head.values; ++d) to[d] += weights[j] * value[d];
+    attention_internal::TakeValues<T>(sizes, head, first, rows, scores, values);
+    for (int64_t i = 0; i < rows; ++i) {
+      T* const out = head.out + (first + i) * head.out_row;
+      for (int64_t j = 0; j < sizes.values; ++j) out[j] *= factors[i];
     }
-  }
-}
-
-// The element of `mask` [batch or 1, heads or 1, rows, columns] where a head's part starts.
-template <typename T, typename Dims>
-const T* MaskOf(const T* mask, const Dims& dims, int64_t batch, int64_t head) {
-  const int64_t size = dims[2] * dims[3];
-  return mask + ((dims[0] == 1 ? 0 : batch) * dims[1] + (dims[1] == 1 ? 0 : head)) * size;
+  };
+  ParallelFor(ctx.num_threads(), parts, /*grain=*/1, [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) {
+      T* const packed = memory.data<T>() + part * scratch;
+      int64_t packed_head = -1;
+      for (int64_t at = count * blocks * part / parts; at < count * blocks * (part + 1) / parts;
+           ++at) {
+        const int64_t h = at / blocks;
+        const auto head = head_of(h);
+        if (sizes.packs() && h != packed_head) {
+          attention_internal::PackHead<T>(sizes, head, packed);
+        }
+        packed_head = h;
+        run_block(head, at % blocks * block, packed);
+      }
+    }
+  });
+  return absl::OkStatus();
 }
 
 }  // namespace interp::nn

@@ -4,11 +4,12 @@
 // logarithms of the sums of exponentials, softmax the weights where `return_softmax` asks for them.
 // memory_efficient_attention: the same, with places counted from the starts.
 // In training no weights are dropped: `dropout` has to be 0. 16 bits are computed as float32.
-#include <string>
-#include <utility>
+#include <cmath>
+#include <limits>
 
 #include "core/op_def.h"
 #include "kernels/nn/attention.h"
+#include "kernels/nn/softmax.h"
 
 namespace interp::nn::flash_attn {
 namespace {
@@ -89,47 +90,101 @@ absl::Status InferFlash(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-// The head `h` of the sequence `b`.
 template <typename T>
-AttentionHead<T> HeadOf(KernelContext& ctx, const Shape& scores, int64_t b, int64_t h) {
+struct Head : AttentionHead<T> {
+  int64_t at = 0;  // counted over the sequences
+};
+
+// One op in a run.
+template <typename T>
+struct Heads {
+  Shape scores = {};
+  AttentionSizes<T> sizes;
+  Head<T> first = {};
+  int64_t group = 1;  // heads that share keys and values
+  T scale = 1;
+  int64_t ahead = 0;  // query i sees the keys up to i + `ahead`
+  const Tensor* mask = nullptr;
+  T* log_sums = nullptr;  // of each query; may be null
+  T* weights = nullptr;   // queries x keys; may be null
+
+  Head<T> At(int64_t at) const {
+    const int64_t b = at / scores[1];
+    const int64_t h = at % scores[1];
+    Head<T> head = first;
+    head.at = at;
+    head.queries += b * sizes.queries * head.query_row + h * sizes.width;
+    head.keys.data += b * sizes.keys * head.keys.row + h / group * sizes.width;
+    head.values.data += b * sizes.keys * head.values.row + h / group * sizes.values;
+    head.out += b * sizes.queries * head.out_row + h * sizes.values;
+    return head;
+  }
+
+  // The row of the mask for that query; null without a mask.
+  const T* MaskRow(int64_t at, int64_t query) const {
+    if (mask == nullptr) return nullptr;
+    const int64_t b = mask->shape[0] == 1 ? 0 : at / scores[1];
+    const int64_t h = mask->shape[1] == 1 ? 0 : at % scores[1];
+    return mask->data<T>() + ((b * mask->shape[1] + h) * sizes.queries + query) * sizes.keys;
+  }
+};
+
+template <typename T>
+Heads<T> HeadsOf(KernelContext& ctx, const Shape& scores) {
   const Attrs& attrs = ctx.attrs<Attrs>();
   const Shape& q = ctx.input(kQ).shape;
   const Shape& k = ctx.input(kK).shape;
   const int64_t values = ctx.input(kV).shape[3];
-  const int64_t group = h / (q[2] / k[2]);
-  AttentionHead<T> head;
-  head.q_stride = q[2] * q[3];
-  head.k_stride = k[2] * k[3];
-  head.v_stride = k[2] * values;
-  head.out_stride = q[2] * values;
-  head.rows = scores[2];
-  head.columns = scores[3];
-  head.width = q[3];
-  head.values = values;
-  head.q = ctx.input(kQ).data<T>() + b * head.rows * head.q_stride + h * head.width;
-  head.k = ctx.input(kK).data<T>() + b * head.columns * head.k_stride + group * head.width;
-  head.v = ctx.input(kV).data<T>() + b * head.columns * head.v_stride + group * values;
-  head.out = ctx.output(kOut).mutable_data<T>() + b * head.rows * head.out_stride + h * values;
-  head.scale =
-      attrs.scale > 0 ? static_cast<T>(attrs.scale) : 1 / std::sqrt(static_cast<T>(head.width));
-  if (attrs.causal) head.ahead = attrs.from_ends ? head.columns - head.rows : 0;
-  return head;
+  Heads<T> heads = {.scores = scores, .sizes = {scores[2], scores[3], q[3], values}};
+  heads.first.queries = ctx.input(kQ).data<T>();
+  heads.first.query_row = q[2] * q[3];
+  heads.first.keys = {ctx.input(kK).data<T>(), k[2] * k[3]};
+  heads.first.values = {ctx.input(kV).data<T>(), k[2] * values};
+  heads.first.out = ctx.output(kOut).mutable_data<T>();
+  heads.first.out_row = q[2] * values;
+  heads.group = q[2] / k[2];
+  heads.scale = attrs.scale > 0 ? static_cast<T>(attrs.scale) : 1 / std::sqrt(static_cast<T>(q[3]));
+  const int64_t causal = attrs.from_ends ? scores[3] - scores[2] : 0;
+  heads.ahead = attrs.causal ? causal : scores[3];
+  heads.mask = ctx.optional_input(kMask);
+  if (Tensor* const sums = ctx.optional_output(kLogSums)) heads.log_sums = sums->mutable_data<T>();
+  return heads;
 }
 
-// Adds what is optional.
+// Makes weights of the scores that a query sees, and gives the logarithm of the sum of their
+// exponentials. Zeros where nothing is seen.
 template <typename T>
-void AddOptions(KernelContext& ctx, const Shape& scores, bool weights, int64_t b, int64_t h,
-                AttentionHead<T>& head) {
-  const int64_t at = b * scores[1] + h;
-  if (const Tensor* const mask = ctx.optional_input(kMask)) {
-    head.mask = MaskOf(mask->data<T>(), mask->shape, b, h);
+T MakeWeights(int64_t count, T* scores) {
+  constexpr T kNothing = -std::numeric_limits<T>::infinity();
+  const T largest = count == 0 ? kNothing : RowMax(scores, count);
+  if (largest == kNothing) {
+    std::fill_n(scores, count, T{0});
+    return kNothing;
   }
-  if (Tensor* const sums = ctx.optional_output(kLogSums)) {
-    head.log_sums = sums->mutable_data<T>() + at * head.rows;
+  for (int64_t j = 0; j < count; ++j) {
+    const T shifted = scores[j] - largest;
+    const T e = ExpInRange(shifted < softmax::kLowest<T> ? softmax::kLowest<T> : shifted);
+    scores[j] = shifted < softmax::kLowest<T> ? T{0} : e;
   }
-  if (weights) {
-    head.weights = ctx.output(kWeights).mutable_data<T>() + at * head.rows * head.columns;
+  const T sum = RowSum(scores, count);
+  for (int64_t j = 0; j < count; ++j) scores[j] /= sum;
+  return largest + std::log(sum);
+}
+
+// Makes weights of the products of a query with all keys.
+template <typename T>
+void Weigh(const Heads<T>& heads, int64_t at, int64_t query, T* scores) {
+  const int64_t keys = heads.sizes.keys;
+  const int64_t seen = std::clamp<int64_t>(query + heads.ahead + 1, 0, keys);
+  for (int64_t j = 0; j < seen; ++j) scores[j] *= heads.scale;
+  if (const T* const mask = heads.MaskRow(at, query)) {
+    for (int64_t j = 0; j < seen; ++j) scores[j] += mask[j];
   }
+  const T log_sum = MakeWeights(seen, scores);
+  std::fill(scores + seen, scores + keys, T{0});
+  const int64_t row = at * heads.sizes.queries + query;
+  if (heads.log_sums != nullptr) heads.log_sums[row] = log_sum;
+  if (heads.weights != nullptr) std::copy_n(scores, keys, heads.weights + row * keys);
 }
 
 template <typename T, bool kFlash>
@@ -138,23 +193,17 @@ absl::Status Attention(KernelContext& ctx) {
   if (Tensor* const seed = ctx.optional_output(kSeed)) {
     std::fill_n(seed->mutable_data<int64_t>(), 2, int64_t{0});
   }
-  const bool weights = kFlash && ctx.has_output(kWeights) && ctx.attrs<Attrs>().weights;
   if (ctx.input(kQ).numel() == 0) return absl::OkStatus();  // so are the outputs
-  const int64_t heads = scores[0] * scores[1];
-  const int64_t parts = std::min<int64_t>(ctx.num_threads(), heads);
-  const int64_t scratch = scores[3] * (ctx.input(kQ).shape[3] + 1);
-  INTERP_ASSIGN_OR_RETURN(const Workspace work,
-                          ctx.workspace(static_cast<size_t>(parts * scratch) * sizeof(T)));
-  ParallelFor(ctx.num_threads(), parts, /*grain=*/1, [&](int64_t begin, int64_t end) {
-    for (int64_t at = heads * begin / parts; at < heads * end / parts; ++at) {
-      const int64_t b = at / scores[1];
-      const int64_t h = at % scores[1];
-      AttentionHead<T> head = HeadOf<T>(ctx, scores, b, h);
-      AddOptions(ctx, scores, weights, b, h, head);
-      RunAttention(head, work.data<T>() + begin * scratch);
-    }
-  });
-  return absl::OkStatus();
+  Heads<T> heads = HeadsOf<T>(ctx, scores);
+  if (kFlash && ctx.has_output(kWeights) && ctx.attrs<Attrs>().weights) {
+    heads.weights = ctx.output(kWeights).mutable_data<T>();
+  }
+  return RunAttention(
+      ctx, scores[0] * scores[1], heads.sizes, [&](int64_t at) { return heads.At(at); },
+      [&](const Head<T>& head, int64_t query, T* row) {
+        Weigh(heads, head.at, query, row);
+        return T{1};
+      });
 }
 
 void SeedDType(DTypeContext& ctx) { ctx.Set(kSeed, DType::kInt64); }

@@ -86,6 +86,7 @@ void PackMatrix(int64_t k, int64_t n, const T* b, int64_t row_stride, int64_t co
       for (int64_t j = 0; j < whole; j += kWidth) {
         std::memcpy(to + j * k, row + j, kWidth * sizeof(T));
       }
+      if (whole == n) continue;
       std::memcpy(to + whole * k, row + whole, static_cast<size_t>(n - whole) * sizeof(T));
     }
   }

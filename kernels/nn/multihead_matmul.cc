@@ -3,15 +3,14 @@
 // Input [B,S,K] times W [K,3,N,D] (or [K,3,N D]) plus Bias [3,N,D] are queries, keys and values of
 // N heads; Out [B,S,N D] holds softmax(alpha Q K^T + BiasQK) V. BiasQK is [B,N,S,S] or broadcasts
 // to it.
-#include <algorithm>
-
 #include "core/op_def.h"
+#include "kernels/nn/attention.h"
 #include "kernels/nn/product.h"
 #include "kernels/nn/softmax.h"
 #include "kernels/util/shape_args.h"
 #include "kernels/util/strided_copy.h"
 
-namespace interp::nn {
+namespace interp::nn::multihead_matmul {
 namespace {
 
 constexpr int kInput = 0;
@@ -70,102 +69,70 @@ absl::Status Infer(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-struct Sizes {
-  int64_t batch, steps, heads, depth;
-  int64_t rows() const { return batch * steps; }
-  int64_t width() const { return heads * depth; }
-  int64_t scores() const { return batch * heads * steps * steps; }
+// The rows of BiasQK for each head and query.
+template <typename T>
+struct BiasRows {
+  const T* data = nullptr;  // null without a bias
+  const T* end = nullptr;
+  Strides strides = {};
+
+  explicit BiasRows(const Tensor* bias) {
+    if (bias == nullptr) return;
+    data = bias->data<T>();
+    end = data + bias->numel();
+    strides = StridesOf(*bias);
+    for (int i = 0; i < 4; ++i) strides[i] = bias->shape[i] == 1 ? 0 : strides[i];
+  }
 };
 
-// From [rows of all steps, `parts` heads of `depth`] to [parts, batch, heads, steps, depth], or
-// back.
 template <typename T>
-void Regroup(const KernelContext& ctx, const Sizes& s, int64_t parts, bool back, const T* from,
-             T* to) {
-  const int64_t row = parts * s.width(), plane = s.steps * s.depth;
-  CopyDims dims = {{parts, s.width(), s.batch * s.heads * plane},
-                   {s.batch, s.steps * row, s.heads * plane},
-                   {s.heads, s.depth, plane},
-                   {s.steps, row, s.depth},
-                   {s.depth, 1, 1}};
-  for (CopyDim& dim : dims) {
-    if (back) std::swap(dim.src_stride, dim.dst_stride);
-  }
-  CopyStrided(ctx.num_threads(), sizeof(T), dims, from, to);
-}
+struct Head : AttentionHead<T> {
+  const T* bias = nullptr;
+};
 
-// scores = softmax(scores + BiasQK), row by row.
+// `qkv` is [batch,steps,3,heads,depth].
 template <typename T>
-void SoftmaxScores(const KernelContext& ctx, const Sizes& s, T* scores) {
-  const Tensor* const bias = ctx.optional_input(kBiasQK);
-  Strides strides = {};
-  for (int i = 0; bias != nullptr && i < 4; ++i) {
-    strides[i] = bias->shape[i] == 1 ? 0 : StridesOf(*bias)[i];
-  }
-  const int64_t grain = kElementwiseGrain / (8 * s.steps) + 1;
-  ParallelFor(
-      ctx.num_threads(), s.batch * s.heads * s.steps, grain, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          T* const row = scores + i * s.steps;
-          const int64_t head = i / s.steps;
-          const int64_t at =
-              head / s.heads * strides[0] + head % s.heads * strides[1] + i % s.steps * strides[2];
-          for (int64_t k = 0; bias != nullptr && k < s.steps; ++k) {
-            row[k] += bias->data<T>()[at + k * strides[3]];
-          }
-          softmax::SoftmaxRow<T, false>(row, s.steps, row);
-        }
-      });
-}
-
-template <typename T>
-absl::Status Attend(KernelContext& ctx, const Sizes& s, const T* qkv, T* scores, T* heads) {
-  const int64_t part = s.rows() * s.width();
-  const int64_t batch[] = {s.batch * s.heads};
-  Product product;
-  product.m = product.n = s.steps;
-  product.k = s.depth;
-  product.trans_y = true;
-  product.alpha = ctx.attrs<MultiheadAttrs>().alpha;
-  INTERP_RETURN_IF_ERROR(BroadcastBatch(batch, batch, product));
-  INTERP_RETURN_IF_ERROR(
-      RunProduct<T>(ctx, product, qkv, qkv + part, /*y_constant=*/false, nullptr, scores));
-  SoftmaxScores(ctx, s, scores);
-  product.n = s.depth;
-  product.k = s.steps;
-  product.trans_y = false;
-  product.alpha = 1;
-  return RunProduct<T>(ctx, product, scores, qkv + 2 * part, /*y_constant=*/false, nullptr, heads);
+absl::Status Attend(KernelContext& ctx, const AttentionSizes<T>& sizes, int64_t heads,
+                    const T* qkv) {
+  Tensor& out = ctx.output(kOut);
+  const BiasRows<T> bias(ctx.optional_input(kBiasQK));
+  const int64_t row = heads * sizes.width;
+  const auto head_of = [&](int64_t at) {
+    const int64_t b = at / heads;
+    const int64_t h = at % heads;
+    const T* const q = qkv + b * sizes.queries * 3 * row + h * sizes.width;
+    T* const to = out.mutable_data<T>() + b * sizes.queries * row + h * sizes.width;
+    Head<T> head = {{q, 3 * row, {q + row, 3 * row}, {q + 2 * row, 3 * row}, to, row}, nullptr};
+    if (bias.data != nullptr) head.bias = bias.data + b * bias.strides[0] + h * bias.strides[1];
+    return head;
+  };
+  const auto alpha = static_cast<T>(ctx.attrs<MultiheadAttrs>().alpha);
+  const auto weigh = [&](const Head<T>& head, int64_t query, T* scores) {
+    for (int64_t j = 0; j < sizes.padded_keys(); ++j) scores[j] *= alpha;
+    if (head.bias != nullptr) {
+      AddBias(sizes, head.bias + query * bias.strides[2], bias.strides[3], bias.end, scores);
+    }
+    return softmax::MakeNumerators(scores, sizes.keys, sizes.padded_keys());
+  };
+  return RunAttention(ctx, out.shape[0] * heads, sizes, head_of, weigh);
 }
 
 template <typename T>
 absl::Status MultiheadMatmul(KernelContext& ctx) {
   const Tensor& in = ctx.input(kInput);
-  Tensor& out = ctx.output(kOut);
+  const Tensor& out = ctx.output(kOut);
   if (out.numel() == 0) return absl::OkStatus();
-  const int64_t heads = ctx.attrs<MultiheadAttrs>().heads;
-  const Sizes s = {in.shape[0], in.shape[1], heads, out.shape[2] / heads};
-  const int64_t part = s.rows() * s.width();
-  const Shape all_scores = {s.batch, heads, s.steps, s.steps};
-  if (!all_scores.CheckedNumel().has_value()) {
-    return ResourceExhausted("scores of shape ", ToString(all_scores));
-  }
-  INTERP_ASSIGN_OR_RETURN(int64_t elements, CheckedProduct(part, 7));
-  INTERP_ASSIGN_OR_RETURN(elements, CheckedSum(elements, s.scores()));
+  INTERP_ASSIGN_OR_RETURN(const int64_t elements, CheckedProduct(out.numel(), 3));
   INTERP_ASSIGN_OR_RETURN(const int64_t bytes, CheckedProduct(elements, sizeof(T)));
-  INTERP_ASSIGN_OR_RETURN(const Workspace memory, ctx.workspace(static_cast<size_t>(bytes)));
-  T* const projected = memory.data<T>();
-  T* const qkv = projected + 3 * part;
-  T* const attended = qkv + 3 * part;
-  T* const scores = attended + part;
-  Product product = ProductOf(s.rows(), 3 * s.width(), in.shape[2]);
+  INTERP_ASSIGN_OR_RETURN(const Workspace projected, ctx.workspace(static_cast<size_t>(bytes)));
+  const Product product = ProductOf(in.shape[0] * in.shape[1], 3 * out.shape[2], in.shape[2]);
   INTERP_RETURN_IF_ERROR(RunProduct<T>(ctx, product, in.data<T>(), ctx.input(kW).data<T>(),
                                        ctx.input_is_constant(kW), ctx.input(kBias).data<T>(),
-                                       projected));
-  Regroup(ctx, s, 3, /*back=*/false, projected, qkv);
-  INTERP_RETURN_IF_ERROR(Attend(ctx, s, qkv, scores, attended));
-  Regroup(ctx, s, 1, /*back=*/true, attended, out.mutable_data<T>());
-  return absl::OkStatus();
+                                       projected.data<T>()));
+  const int64_t heads = ctx.attrs<MultiheadAttrs>().heads;
+  const int64_t depth = out.shape[2] / heads;
+  const AttentionSizes<T> sizes = {in.shape[1], in.shape[1], depth, depth};
+  return Attend<T>(ctx, sizes, heads, projected.data<T>());
 }
 
 INTERP_REGISTER_OP(OpDef{
@@ -179,4 +146,4 @@ INTERP_REGISTER_OP(OpDef{
 });
 
 }  // namespace
-}  // namespace interp::nn
+}  // namespace interp::nn::multihead_matmul

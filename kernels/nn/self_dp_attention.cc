@@ -3,6 +3,7 @@
 // is softmax(alpha Q K^T) V.
 #include "core/op_def.h"
 #include "kernels/nn/attention.h"
+#include "kernels/nn/softmax.h"
 
 namespace interp::nn::self_dp_attention {
 namespace {
@@ -31,31 +32,21 @@ absl::Status Attention(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
   if (out.numel() == 0) return absl::OkStatus();
-  const int64_t row = x.shape[3] * x.shape[4];
-  AttentionHead<T> all;
-  all.q_stride = all.k_stride = all.v_stride = 3 * row;
-  all.out_stride = row;
-  all.rows = all.columns = x.shape[1];
-  all.width = all.values = x.shape[4];
-  all.scale = static_cast<T>(ctx.attrs<Attrs>().alpha);
-  const int64_t heads = x.shape[0] * x.shape[3];
-  const int64_t parts = std::min<int64_t>(ctx.num_threads(), heads);
-  const auto scratch = static_cast<size_t>(all.scratch());
-  INTERP_ASSIGN_OR_RETURN(const Workspace work,
-                          ctx.workspace(static_cast<size_t>(parts) * scratch * sizeof(T)));
-  ParallelFor(ctx.num_threads(), parts, /*grain=*/1, [&](int64_t begin, int64_t end) {
-    for (int64_t at = heads * begin / parts; at < heads * end / parts; ++at) {
-      const int64_t b = at / x.shape[3];
-      const int64_t h = at % x.shape[3];
-      AttentionHead<T> head = all;
-      head.q = x.data<T>() + b * all.rows * 3 * row + h * all.width;
-      head.k = head.q + row;
-      head.v = head.k + row;
-      head.out = out.mutable_data<T>() + b * all.rows * row + h * all.width;
-      RunAttention(head, work.data<T>() + static_cast<size_t>(begin) * scratch);
-    }
-  });
-  return absl::OkStatus();
+  const int64_t heads = x.shape[3];
+  const int64_t width = x.shape[4];
+  const int64_t row = heads * width;
+  const AttentionSizes<T> sizes = {x.shape[1], x.shape[1], width, width};
+  const auto head_of = [&](int64_t at) {
+    const T* const q = x.data<T>() + at / heads * sizes.queries * 3 * row + at % heads * width;
+    T* const to = out.mutable_data<T>() + at / heads * sizes.queries * row + at % heads * width;
+    return AttentionHead<T>{q, 3 * row, {q + row, 3 * row}, {q + 2 * row, 3 * row}, to, row};
+  };
+  const auto alpha = static_cast<T>(ctx.attrs<Attrs>().alpha);
+  const auto weigh = [&](const AttentionHead<T>& /*head*/, int64_t /*query*/, T* scores) {
+    for (int64_t j = 0; j < sizes.padded_keys(); ++j) scores[j] *= alpha;
+    return softmax::MakeNumerators(scores, sizes.keys, sizes.padded_keys());
+  };
+  return RunAttention(ctx, x.shape[0] * heads, sizes, head_of, weigh);
 }
 
 INTERP_REGISTER_OP(OpDef{

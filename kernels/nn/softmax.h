@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 
 #include "core/attr_reader.h"
 #include "core/tensor.h"
@@ -73,6 +74,33 @@ void SoftmaxRow(const T* x, int64_t n, T* y) {
     const T factor = T{1} / RowSum(y, n);
     for (int64_t i = 0; i < n; ++i) y[i] *= factor;
   }
+}
+
+// Sets the elements from n on, up to the end of the last vector. Not one by one: a vector that is
+// read right behind stores of its parts waits for them.
+template <typename T>
+void FillPadding(T* x, int64_t n, int64_t padded, T value) {
+  using U = typename VectorOf<T>::unaligned;
+  constexpr int kLanes = VectorOf<T>::kLanes;
+  if (n == padded) return;
+  typename VectorOf<T>::type lane;
+  for (int i = 0; i < kLanes; ++i) lane[i] = static_cast<T>(i);
+  U& last = *reinterpret_cast<U*>(x + padded - kLanes);
+  last = lane < static_cast<T>(n - (padded - kLanes)) ? last : U{} + value;
+}
+
+// Makes of a row the exponentials that SoftmaxRow divides by their sum, and gives the factor that
+// does so. The row has room for `padded` elements, n rounded up to whole vectors.
+template <typename T>
+T MakeNumerators(T* x, int64_t n, int64_t padded) {
+  if (n == 0) return T{1};
+  FillPadding(x, n, padded, -std::numeric_limits<T>::infinity());
+  const T max = RowMax(x, padded);
+  for (int64_t i = 0; i < padded; ++i) {
+    x[i] = ExpInRange(x[i] - max < kLowest<T> ? kLowest<T> : x[i] - max);
+  }
+  FillPadding(x, n, padded, T{0});
+  return T{1} / RowSum(x, padded);
 }
 
 // Columns [begin, end) of a length x inner matrix; vectors run along the columns.

@@ -160,6 +160,16 @@ void AddQuantizers(OpRegistry& ops) {
            .outputs = {{"Out"}}});
 }
 
+// What attention is made of beside products, and made to.
+void AddAttention(OpRegistry& ops) {
+  ops.Add(Unary("softmax"));
+  ops.Add({.type = "slice", .inputs = {{"Input"}}, .outputs = {{"Out"}}});
+  ops.Add({.type = "scaled_dot_product_attention",
+           .inputs = {{"Q"}, {"K"}, {"V"}, {"Bias", kOptional | kVariadic}},
+           .outputs = {{"Out"}},
+           .kernels = {{DType::kFloat32, NoKernel}}});
+}
+
 // Ops that may have an attribute as input, and their gradients.
 void AddOpsWithAxes(OpRegistry& ops) {
   constexpr int kFlags = kOptional | kAnyDType | kValueInInfer;
@@ -280,6 +290,7 @@ OpRegistry MakeFakeOps() {
              .precision = PrecisionRule::kReduced,
              .gradient = BinaryGradient()});
   }
+  AddAttention(ops);
   ops.Add(BatchNorm());
   ops.Add(FusedConv());
   ops.Add(FusedTranspose());

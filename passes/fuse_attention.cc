@@ -1,0 +1,416 @@
+#include "passes/fuse_attention.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "core/attr_reader.h"
+#include "core/each_argument.h"
+#include "core/edit_op.h"
+#include "core/fused_forms.h"
+#include "passes/fusion.h"
+
+namespace interp {
+namespace {
+
+constexpr absl::string_view kAttention = "scaled_dot_product_attention";
+
+// The argument of input X of an op that reads nothing else.
+std::optional<VarId> OnlyX(const Op& op, absl::string_view name = "X") {
+  for (const Slot& slot : op.inputs) {
+    if (slot.name != name && !slot.args.empty()) return std::nullopt;
+  }
+  return Fuser::Argument(op.inputs, name);
+}
+
+struct MatrixProduct {
+  VarId x = 0;
+  VarId y = 0;
+  bool trans_x = false;
+  bool trans_y = false;
+  float alpha = 1;
+};
+
+std::optional<MatrixProduct> ReadProduct(const Op& op) {
+  const bool old = op.type == "matmul";
+  if (!old && op.type != "matmul_v2" && op.type != "bmm") return std::nullopt;
+  const std::optional<VarId> x = Fuser::Argument(op.inputs, "X");
+  const std::optional<VarId> y = Fuser::Argument(op.inputs, "Y");
+  if (!x.has_value() || !y.has_value() || !CheckNothingFused(op).ok()) return std::nullopt;
+  MatrixProduct product = {*x, *y};
+  if (op.type == "bmm") return product;
+  AttrReader attrs(op);
+  product.trans_x = attrs.Bool(old ? "transpose_X" : "trans_x", false);
+  product.trans_y = attrs.Bool(old ? "transpose_Y" : "trans_y", false);
+  if (old) product.alpha = attrs.Float("alpha", 1);
+  return attrs.status().ok() ? std::optional(product) : std::nullopt;
+}
+
+std::vector<int64_t> AxesOfTranspose(const Op& op) {
+  if (op.type != "transpose2" && op.type != "transpose") return {};
+  AttrReader attrs(op);
+  std::vector<int64_t> axes = attrs.Ints("axis");
+  const bool inside =
+      absl::c_all_of(axes, [&](int64_t axis) { return axis >= 0 && axis < std::ssize(axes); });
+  const bool fits = inside && attrs.status().ok() && OnlyX(op).has_value();
+  return fits ? axes : std::vector<int64_t>();
+}
+
+// The axis and the index of a slice that takes one index of one axis and drops that.
+std::optional<std::pair<int64_t, int64_t>> IndexOfSlice(const Op& op) {
+  if (op.type != "slice" || !OnlyX(op, "Input").has_value()) return std::nullopt;
+  AttrReader attrs(op);
+  const std::vector<int64_t> axes = attrs.Ints("axes");
+  const std::vector<int64_t> starts = attrs.Ints("starts");
+  const std::vector<int64_t> ends = attrs.Ints("ends");
+  const bool one = attrs.Ints("decrease_axis") == axes && axes.size() == 1 && starts.size() == 1 &&
+                   ends.size() == 1 && axes[0] >= 0 && starts[0] >= 0 && ends[0] == starts[0] + 1;
+  if (!one || !attrs.status().ok()) return std::nullopt;
+  return std::make_pair(axes[0], starts[0]);
+}
+
+// A variable as attention reads it, see the op: a view of the one that it was computed from.
+struct Operand {
+  VarId id;
+  std::vector<int64_t> axes = {};
+  std::vector<int64_t> slice = {};
+  float scale = 1;
+};
+
+// The operand before op `turn`, whose output it was; false where they do not fit.
+bool Turn(const std::vector<int64_t>& turn, Operand& operand) {
+  if (operand.axes.empty()) {
+    operand.axes = turn;
+    return true;
+  }
+  if (turn.size() != operand.axes.size() + operand.slice.size() / 2) return false;
+  for (int64_t& axis : operand.axes) axis = turn[axis];
+  if (!operand.slice.empty()) operand.slice[0] = turn[operand.slice[0]];
+  return true;
+}
+
+// The same of a slice, of a variable of `rank` dims.
+bool TakeIndex(int64_t axis, int64_t index, int64_t rank, Operand& operand) {
+  if (!operand.slice.empty() || axis >= rank) return false;
+  if (operand.axes.empty()) {
+    operand.axes.resize(rank - 1);
+    std::iota(operand.axes.begin(), operand.axes.end(), 0);
+  }
+  if (std::ssize(operand.axes) != rank - 1) return false;
+  for (int64_t& a : operand.axes) a += a >= axis ? 1 : 0;
+  operand.slice = {axis, index};
+  return true;
+}
+
+// Whether one of the last `count` axes is the last one of what the operand is a view of.
+bool EndsWithLast(const Operand& operand, int64_t count) {
+  if (operand.axes.empty()) return true;
+  if (std::ssize(operand.axes) < 2) return false;
+  const int64_t last = std::ssize(operand.axes) + std::ssize(operand.slice) / 2 - 1;
+  return std::find(operand.axes.end() - count, operand.axes.end(), last) != operand.axes.end();
+}
+
+// What is joined.
+struct Match {
+  std::vector<int> chain;
+  std::vector<VarId> biases;
+  float scale = 1;
+  MatrixProduct scores;
+  MatrixProduct sum;
+  std::vector<int64_t> out_axes;
+  VarId out = 0;
+};
+
+class AttentionFuser {
+ public:
+  AttentionFuser(Program program, const OpRegistry& ops)
+      : fuser_(std::move(program), ops), attention_(*ops.Find(kAttention)), registry_(ops) {}
+
+  Program Run() && {
+    for (int i = 0; i < std::ssize(fuser_.ops()); ++i) {
+      if (fuser_.IsGone(i) || op(i).type != "softmax") continue;
+      if (std::optional<Match> match = MatchAt(i)) Join(i, *std::move(match));
+    }
+    return WithoutUnread(std::move(fuser_).TakeProgram());
+  }
+
+ private:
+  const Op& op(int index) const { return fuser_.ops()[index]; }
+
+  // The declared dims of a variable that is written once at most; empty where nothing tells.
+  std::vector<int64_t> DimsOf(VarId id) const {
+    const VarUse& use = fuser_.uses()[id];
+    const bool known = use.var != nullptr && use.writes <= 1;
+    return known ? use.var->dims : std::vector<int64_t>();
+  }
+
+  // The op that makes the variable, which the op at position `reader` alone reads.
+  std::optional<int> MakerFor(int reader, VarId id) const {
+    const int maker = fuser_.uses()[id].last_write;
+    if (maker < 0 || maker >= reader || fuser_.IsGone(maker)) return std::nullopt;
+    if (Fuser::Argument(op(maker).outputs, "Out") != id || !fuser_.GivesOutAlone(maker)) {
+      return std::nullopt;
+    }
+    return fuser_.OnlyReader(maker, "Out") == reader ? std::optional(maker) : std::nullopt;
+  }
+
+  std::optional<Match> MatchAt(int softmax) const {
+    const std::optional<VarId> scores = OnlyX(op(softmax));
+    if (!scores.has_value() || !fuser_.GivesOutAlone(softmax) || !IsAlongLast(softmax, *scores)) {
+      return std::nullopt;
+    }
+    const VarUse& use = fuser_.uses()[*scores];
+    if (!HasKernelOf(attention_, use.var->dtype)) return std::nullopt;
+    Match match;
+    match.chain = {softmax};
+    if (!FollowScores(softmax, *scores, match) || !FollowWeights(softmax, match)) {
+      return std::nullopt;
+    }
+    absl::c_sort(match.chain);
+    const auto have_rows = [&](VarId id) { return DimsOf(id).size() >= 2; };
+    const bool plain = have_rows(match.scores.x) && have_rows(match.scores.y) &&
+                       have_rows(match.sum.y) && !match.scores.trans_x && !match.sum.trans_x &&
+                       match.sum.alpha == 1;
+    const auto stays = [&](VarId id) { return fuser_.IsStable(id, match.chain.back()); };
+    const bool stay = stays(match.scores.x) && stays(match.scores.y) && stays(match.sum.y) &&
+                      absl::c_all_of(match.biases, stays);
+    return plain && stay ? std::optional(std::move(match)) : std::nullopt;
+  }
+
+  bool IsAlongLast(int softmax, VarId x) const {
+    const std::vector<int64_t> dims = DimsOf(x);
+    AttrReader attrs(op(softmax));
+    const int64_t axis = attrs.Int("axis", -1);
+    return dims.size() >= 2 && (axis == -1 || axis == std::ssize(dims) - 1) && attrs.status().ok();
+  }
+
+  // From what the op at position `reader` reads back to the product of queries and keys. Factors
+  // belong to the product, so nothing is added before them.
+  bool FollowScores(int reader, VarId id, Match& match) const {
+    bool scaled = false;
+    while (true) {
+      const std::optional<int> maker = MakerFor(reader, id);
+      if (!maker.has_value()) return false;
+      if (const std::optional<MatrixProduct> product = ReadProduct(op(*maker))) {
+        match.chain.push_back(*maker);
+        match.scores = *product;
+        match.scale *= product->alpha;
+        return true;
+      }
+      std::optional<VarId> before;
+      if (const std::optional<float> factor = FactorOf(op(*maker))) {
+        match.chain.push_back(*maker);
+        match.scale *= *factor;
+        scaled = true;
+        before = Fuser::Argument(op(*maker).inputs, "X");
+      } else if (!scaled) {
+        before = op(*maker).type == "elementwise_add" ? FollowSum(*maker, match)
+                                                      : FollowTurns(*maker, match);
+      }
+      if (!before.has_value()) return false;
+      reader = match.chain.back();
+      id = *before;
+    }
+  }
+
+  // The scores that a sum adds a bias to.
+  std::optional<VarId> FollowSum(int sum, Match& match) const {
+    const std::optional<VarId> x = Fuser::Argument(op(sum).inputs, "X");
+    const std::optional<VarId> y = Fuser::Argument(op(sum).inputs, "Y");
+    const std::optional<VarId> out = Fuser::Argument(op(sum).outputs, "Out");
+    if (!x.has_value() || !y.has_value() || !out.has_value()) return std::nullopt;
+    AttrReader attrs(op(sum));
+    const bool by_last = attrs.Int("axis", -1) == -1 || DimsOf(*x).size() == DimsOf(*y).size();
+    if (!by_last || !attrs.status().ok()) return std::nullopt;
+    for (const auto& [scores, bias] : {std::pair(*x, *y), std::pair(*y, *x)}) {
+      const std::vector<int64_t> dims = DimsOf(bias);
+      const bool fits = !dims.empty() && dims.size() <= DimsOf(scores).size() &&
+                        DimsOf(*out) == DimsOf(scores) && HasDTypeOf(scores, bias);
+      if (!fits || !MakerFor(sum, scores).has_value()) continue;
+      match.chain.push_back(sum);
+      match.biases.push_back(bias);
+      return scores;
+    }
+    return std::nullopt;
+  }
+
+  bool HasDTypeOf(VarId a, VarId b) const {
+    const Var* const var = fuser_.uses()[b].var;
+    return var != nullptr && fuser_.uses()[a].var != nullptr &&
+           var->dtype == fuser_.uses()[a].var->dtype;
+  }
+
+  // The scores that `back`, a reshape of a sum of a reshape, adds a mask to, which windows of the
+  // first dimension take turns with.
+  std::optional<VarId> FollowTurns(int back, Match& match) const {
+    const std::optional<int> sum = MakerOfReshape(back);
+    if (!sum.has_value() || op(*sum).type != "elementwise_add") return std::nullopt;
+    const std::optional<VarId> x = Fuser::Argument(op(*sum).inputs, "X");
+    const std::optional<VarId> mask = Fuser::Argument(op(*sum).inputs, "Y");
+    if (!x.has_value() || !mask.has_value()) return std::nullopt;
+    const std::optional<int> split = MakerFor(*sum, *x);
+    if (!split.has_value() || !IsReshape(*split)) return std::nullopt;
+    const std::optional<VarId> scores = Fuser::Argument(op(*split).inputs, "X");
+    const std::optional<VarId> out = Fuser::Argument(op(back).outputs, "Out");
+    if (!scores.has_value() || DimsOf(*scores) != DimsOf(*out)) return std::nullopt;
+    if (!TakesTurns(DimsOf(*scores), DimsOf(*x), DimsOf(*mask)) || !HasDTypeOf(*x, *mask)) {
+      return std::nullopt;
+    }
+    match.chain.insert(match.chain.end(), {back, *sum, *split});
+    match.biases.push_back(*mask);
+    return scores;
+  }
+
+  // Whether a reshape of `scores` to `split` cuts nothing but the first dimension, for a mask that
+  // has one for all of its first part.
+  static bool TakesTurns(const std::vector<int64_t>& scores, const std::vector<int64_t>& split,
+                         const std::vector<int64_t>& mask) {
+    if (scores.size() < 3 || split.size() != scores.size() + 1 || mask.size() != split.size()) {
+      return false;
+    }
+    for (size_t i = 1; i < scores.size(); ++i) {
+      const bool fits = mask[i + 1] == 1 || mask[i + 1] == scores[i];
+      if (scores[i] <= 0 || split[i + 1] != scores[i] || !fits) return false;
+    }
+    return mask[0] == 1 && mask[1] > 0 && split[1] == mask[1];
+  }
+
+  bool IsReshape(int index) const {
+    return op(index).type == "reshape2" || op(index).type == "reshape";
+  }
+
+  std::optional<int> MakerOfReshape(int index) const {
+    const std::optional<VarId> x = Fuser::Argument(op(index).inputs, "X");
+    return IsReshape(index) && x.has_value() ? MakerFor(index, *x) : std::nullopt;
+  }
+
+  // From the softmax on to the result.
+  bool FollowWeights(int softmax, Match& match) const {
+    const std::optional<int> sum = fuser_.OnlyReader(softmax, "Out");
+    const std::optional<MatrixProduct> product =
+        sum.has_value() ? ReadProduct(op(*sum)) : std::nullopt;
+    const std::optional<VarId> weights = Fuser::Argument(op(softmax).outputs, "Out");
+    if (!product.has_value() || product->x != weights) return false;
+    match.chain.push_back(*sum);
+    match.sum = *product;
+    int last = *sum;
+    if (const std::optional<int> turn = fuser_.OnlyReader(*sum, "Out")) {
+      const std::vector<int64_t> axes = AxesOfTranspose(op(*turn));
+      if (axes.size() >= 2 && axes.back() == std::ssize(axes) - 1 && !fuser_.IsGone(*turn) &&
+          fuser_.GivesOutAlone(*turn)) {
+        match.chain.push_back(*turn);
+        match.out_axes = axes;
+        last = *turn;
+      }
+    }
+    const std::optional<VarId> out = Fuser::Argument(op(last).outputs, "Out");
+    if (out.has_value()) match.out = *out;
+    return out.has_value();
+  }
+
+  // Follows an operand of the op at position `reader` back over transposes, slices and, with
+  // `scales`, factors, as far as `reader` can read what they are made from in their place: its last
+  // axis is one of the last `count` of the view.
+  Operand Follow(VarId id, int reader, int64_t count, bool scales) {
+    Operand operand = {id};
+    Operand best = operand;
+    std::vector<VarId> passed;
+    while (true) {
+      const VarUse& use = fuser_.uses()[operand.id];
+      const int maker = use.last_write;
+      const bool made = use.writes == 1 && !use.pinned() && maker >= 0 && maker < reader;
+      if (!made || fuser_.IsGone(maker) || !CheckNothingFused(op(maker)).ok()) return best;
+      passed.push_back(operand.id);
+      const std::optional<VarId> from = Before(maker, scales, operand);
+      if (!from.has_value() || !fuser_.IsStable(*from, maker)) return best;
+      operand.id = *from;
+      reader = maker;
+      // What is sliced from has the rank that a transpose tells.
+      if (!EndsWithLast(operand, count) || op(maker).type == "slice") continue;
+      best = operand;
+      passed_.insert(passed_.end(), passed.begin(), passed.end());
+      passed.clear();
+    }
+  }
+
+  // Makes `operand`, the result of the op at `maker`, a view of what that op reads.
+  std::optional<VarId> Before(int maker, bool scales, Operand& operand) const {
+    if (const std::optional<float> factor = FactorOf(op(maker))) {
+      operand.scale *= *factor;
+      return scales ? Fuser::Argument(op(maker).inputs, "X") : std::nullopt;
+    }
+    if (const auto index = IndexOfSlice(op(maker))) {
+      const std::optional<VarId> input = Fuser::Argument(op(maker).inputs, "Input");
+      const int64_t rank = std::ssize(DimsOf(*input));
+      return TakeIndex(index->first, index->second, rank, operand) ? input : std::nullopt;
+    }
+    const std::vector<int64_t> axes = AxesOfTranspose(op(maker));
+    if (axes.empty() || !Turn(axes, operand)) return std::nullopt;
+    return Fuser::Argument(op(maker).inputs, "X");
+  }
+
+  void Join(int softmax, Match match) {
+    const int last = match.chain.back();
+    const Operand q = Follow(match.scores.x, last, /*count=*/1, /*scales=*/true);
+    const Operand k = Follow(match.scores.y, last, /*count=*/2, /*scales=*/true);
+    const Operand v = Follow(match.sum.y, last, /*count=*/2, /*scales=*/false);
+    Op fused = fuser_.TakeAs(kAttention, softmax);
+    AddInput(fused, "Q", {q.id});
+    AddInput(fused, "K", {k.id});
+    AddInput(fused, "V", {v.id});
+    AddInput(fused, "Bias", ArgIds(match.biases.rbegin(), match.biases.rend()));
+    AddOutput(fused, "Out", {match.out});
+    const auto set = [&](absl::string_view name, const std::vector<int64_t>& numbers) {
+      if (!numbers.empty()) SetAttr(fused, name, numbers);
+    };
+    SetAttr(fused, "scale", match.scale * q.scale * k.scale);
+    if (!match.scores.trans_y) SetAttr(fused, "trans_k", true);
+    if (match.sum.trans_y) SetAttr(fused, "trans_v", true);
+    set("q_axes", q.axes);
+    set("q_slice", q.slice);
+    set("k_axes", k.axes);
+    set("k_slice", k.slice);
+    set("v_axes", v.axes);
+    set("v_slice", v.slice);
+    set("out_axes", match.out_axes);
+    fuser_.Replace(match.chain, std::move(fused));
+  }
+
+  // Drops the ops whose results Follow passed by and nobody else reads.
+  Program WithoutUnread(Program program) const {
+    if (passed_.empty()) return program;
+    std::vector<VarUse> uses = FindVarUses(program, registry_);
+    std::vector<bool> passed(uses.size());
+    for (const VarId id : passed_) passed[id] = true;
+    std::vector<Op>& ops = program.blocks[0].ops;
+    std::vector<bool> unread(ops.size());
+    for (int i = static_cast<int>(ops.size()) - 1; i >= 0; --i) {
+      const auto outputs = EachArgument(ops[i].outputs);
+      if (!absl::c_any_of(outputs, [&](VarId id) { return passed[id]; })) continue;
+      unread[i] = absl::c_all_of(
+          outputs, [&](VarId id) { return !uses[id].pinned() && uses[id].mentions == 1; });
+      if (!unread[i]) continue;
+      for (const VarId id : EachArgument(ops[i].inputs)) --uses[id].mentions;
+    }
+    size_t at = 0;
+    std::erase_if(ops, [&](const Op&) { return unread[at++]; });
+    return program;
+  }
+
+  Fuser fuser_;
+  const OpDef& attention_;
+  const OpRegistry& registry_;
+  std::vector<VarId> passed_;
+};
+
+}  // namespace
+
+absl::StatusOr<Program> FuseAttention(Program program, const PassContext& context) {
+  if (!HasOpOf(program, {"softmax"}) || !CanMake(kAttention, context)) return program;
+  return AttentionFuser(std::move(program), context.ops).Run();
+}
+
+}  // namespace interp
