@@ -14,6 +14,9 @@ using Unaligned = VectorOf<float>::unaligned;
 constexpr int64_t kLanes = VectorOf<float>::kLanes;
 // Of a tile: with a vector of channels each, and a factor, they fill the registers.
 constexpr int kMostPixels = kVectorBytes == 64 ? 24 : 12;
+// Taps of a kernel row that share their inputs, and the fewest pixels of a tile that gain by it.
+constexpr int kSharedTaps = 3;
+constexpr int kFewestShared = 4;
 
 inline Vector Load(const float* from) { return *reinterpret_cast<const Unaligned*>(from); }
 inline void Store(Vector value, float* to) { *reinterpret_cast<Unaligned*>(to) = value; }
@@ -61,6 +64,7 @@ class Image {
     inner_begin_ = std::clamp<int64_t>((w.pad_begin + w.stride - 1) / w.stride, 0, w.out);
     const int64_t room = w.in - w.extent() + w.pad_begin;
     inner_end_ = std::clamp(room < 0 ? 0 : room / w.stride + 1, inner_begin_, w.out);
+    shares_ = w.kernel == kSharedTaps && w.stride == 1 && w.dilation == 1;
   }
 
   // Output rows [first, last).
@@ -140,6 +144,16 @@ class Image {
     const int64_t step = w.stride * channels;
     for (int64_t ky = at.rows.begin; ky < at.rows.end; ++ky) {
       const int64_t row = y * h.stride - h.pad_begin + ky * h.dilation;
+      if constexpr (kPixels >= kFewestShared) {
+        if (shares_ && at.columns.begin == 0 && at.columns.end == kSharedTaps) {
+          const float* const inputs =
+              in_ + (row * w.in + at.x - w.pad_begin) * channels + v * kLanes;
+          const float* const filter =
+              packed_ + v * FilterOfVector() + ky * kSharedTaps * kGroup * kLanes;
+          AddRow<kGroup>(inputs, step, filter, sums, std::make_integer_sequence<int, kGroup>());
+          continue;
+        }
+      }
       for (int64_t kx = at.columns.begin; kx < at.columns.end; ++kx) {
         const int64_t column = at.x * w.stride - w.pad_begin + kx * w.dilation;
         const float* const inputs = in_ + (row * w.in + column) * channels + v * kLanes;
@@ -169,6 +183,30 @@ class Image {
     }
   }
 
+  // Adds what the taps of a kernel row give, three beside each other: each input is brought to its
+  // lanes once for all of them.
+  template <int kGroup, int kPixels, int... kAt>
+  static void AddRow(const float* inputs, int64_t step, const float* filter,
+                     Vector (&sums)[kPixels], std::integer_sequence<int, kAt...> /*channels*/) {
+    (AddRowChannel<kGroup, kAt>(inputs, step, filter + kAt * kLanes, sums), ...);
+  }
+
+  template <int kGroup, int kAt, int kPixels>
+  static void AddRowChannel(const float* inputs, int64_t step, const float* filter,
+                            Vector (&sums)[kPixels]) {
+    constexpr auto kAll = std::make_integer_sequence<int, kLanes>();
+    constexpr int kInputs = kPixels + kSharedTaps - 1;
+    const Vector factors[kSharedTaps] = {Load(filter), Load(filter + kGroup * kLanes),
+                                         Load(filter + 2 * kGroup * kLanes)};
+#pragma GCC unroll 26
+    for (int i = 0; i < kInputs; ++i) {
+      const Vector input = WithinGroups<kGroup, kAt>(Load(inputs + i * step), kAll);
+      if (i < kPixels) sums[i] += input * factors[0];
+      if (i >= 1 && i <= kPixels) sums[i - 1] += input * factors[1];
+      if (i >= 2) sums[i - 2] += input * factors[2];
+    }
+  }
+
   const ConvProblem& p_;
   const ConvEpilogue& epilogue_;
   const float* const packed_;
@@ -179,6 +217,7 @@ class Image {
   const int64_t group_;
   int64_t inner_begin_;  // output columns whose windows lie within the row
   int64_t inner_end_;
+  bool shares_;  // taps beside each other are those of pixels beside each other
 };
 
 bool ConvGroupedPays(const ConvProblem& p) {
