@@ -40,6 +40,7 @@ struct AttentionSizes {
   int64_t keys = 0;
   int64_t width = 0;   // of queries and keys
   int64_t values = 0;  // width of the values
+  T scale = 1;         // of the products of queries and keys
 
   // Packing keys and values would cost more than it saves for fewer queries.
   bool packs() const { return queries >= 4; }
@@ -77,6 +78,7 @@ namespace attention_internal {
 template <typename T>
 void PackHead(const AttentionSizes<T>& s, const AttentionHead<T>& head, T* scratch) {
   PackMatrix(s.width, s.keys, head.keys.data, head.keys.column, head.keys.row, scratch);
+  for (int64_t i = 0; i < s.packed_keys(); ++i) scratch[i] *= s.scale;
   PackMatrix(s.keys, s.values, head.values.data, head.values.row, head.values.column,
              scratch + s.packed_keys());
 }
@@ -94,6 +96,9 @@ void ScoreBlock(const AttentionSizes<T>& s, const AttentionHead<T>& head, int64_
     GemmUnpacked(count, s.width, s.keys, queries, head.query_row, head.keys.data,
                  as_rows ? head.keys.row : head.keys.column, /*transposed=*/as_rows, scores,
                  s.score_row());
+    for (int64_t i = 0; i < count; ++i) {
+      for (int64_t j = 0; j < s.keys; ++j) scores[i * s.score_row() + j] *= s.scale;
+    }
   }
 }
 
@@ -130,8 +135,8 @@ void AddBias(const AttentionSizes<T>& sizes, const T* row, int64_t step, const T
 }
 
 // Computes `count` heads on the threads of `ctx`. head_of(h) is head h, an AttentionHead<T> or what
-// derives from it. weigh(head, query, scores) turns the products of a query with all keys into
-// weights, in place, and gives the factor of what they take; it may write sizes.padded_keys()
+// derives from it. weigh(head, query, scores) turns the scaled products of a query with all keys
+// into weights, in place, and gives the factor of what they take; it may write sizes.padded_keys()
 // elements. Bits do not depend on the number of threads.
 template <typename T, typename HeadOf, typename Weigh>
 absl::Status RunAttention(const KernelContext& ctx, int64_t count, const AttentionSizes<T>& sizes,

@@ -102,7 +102,6 @@ struct Heads {
   AttentionSizes<T> sizes;
   Head<T> first = {};
   int64_t group = 1;  // heads that share keys and values
-  T scale = 1;
   int64_t ahead = 0;  // query i sees the keys up to i + `ahead`
   const Tensor* mask = nullptr;
   T* log_sums = nullptr;  // of each query; may be null
@@ -135,7 +134,7 @@ Heads<T> HeadsOf(KernelContext& ctx, const Shape& scores) {
   const Shape& q = ctx.input(kQ).shape;
   const Shape& k = ctx.input(kK).shape;
   const int64_t values = ctx.input(kV).shape[3];
-  Heads<T> heads = {.scores = scores, .sizes = {scores[2], scores[3], q[3], values}};
+  Heads<T> heads = {.scores = scores, .sizes = {scores[2], scores[3], q[3], values, T{1}}};
   heads.first.queries = ctx.input(kQ).data<T>();
   heads.first.query_row = q[2] * q[3];
   heads.first.keys = {ctx.input(kK).data<T>(), k[2] * k[3]};
@@ -143,7 +142,8 @@ Heads<T> HeadsOf(KernelContext& ctx, const Shape& scores) {
   heads.first.out = ctx.output(kOut).mutable_data<T>();
   heads.first.out_row = q[2] * values;
   heads.group = q[2] / k[2];
-  heads.scale = attrs.scale > 0 ? static_cast<T>(attrs.scale) : 1 / std::sqrt(static_cast<T>(q[3]));
+  heads.sizes.scale =
+      attrs.scale > 0 ? static_cast<T>(attrs.scale) : 1 / std::sqrt(static_cast<T>(q[3]));
   const int64_t causal = attrs.from_ends ? scores[3] - scores[2] : 0;
   heads.ahead = attrs.causal ? causal : scores[3];
   heads.mask = ctx.optional_input(kMask);
@@ -176,7 +176,6 @@ template <typename T>
 void Weigh(const Heads<T>& heads, int64_t at, int64_t query, T* scores) {
   const int64_t keys = heads.sizes.keys;
   const int64_t seen = std::clamp<int64_t>(query + heads.ahead + 1, 0, keys);
-  for (int64_t j = 0; j < seen; ++j) scores[j] *= heads.scale;
   if (const T* const mask = heads.MaskRow(at, query)) {
     for (int64_t j = 0; j < seen; ++j) scores[j] += mask[j];
   }

@@ -106,9 +106,7 @@ absl::Status Attend(KernelContext& ctx, const AttentionSizes<T>& sizes, int64_t 
     if (bias.data != nullptr) head.bias = bias.data + b * bias.strides[0] + h * bias.strides[1];
     return head;
   };
-  const auto alpha = static_cast<T>(ctx.attrs<MultiheadAttrs>().alpha);
   const auto weigh = [&](const Head<T>& head, int64_t query, T* scores) {
-    for (int64_t j = 0; j < sizes.padded_keys(); ++j) scores[j] *= alpha;
     if (head.bias != nullptr) {
       AddBias(sizes, head.bias + query * bias.strides[2], bias.strides[3], bias.end, scores);
     }
@@ -131,7 +129,8 @@ absl::Status MultiheadMatmul(KernelContext& ctx) {
                                        projected.data<T>()));
   const int64_t heads = ctx.attrs<MultiheadAttrs>().heads;
   const int64_t depth = out.shape[2] / heads;
-  const AttentionSizes<T> sizes = {in.shape[1], in.shape[1], depth, depth};
+  const auto alpha = static_cast<T>(ctx.attrs<MultiheadAttrs>().alpha);
+  const AttentionSizes<T> sizes = {in.shape[1], in.shape[1], depth, depth, alpha};
   return Attend<T>(ctx, sizes, heads, projected.data<T>());
 }
 

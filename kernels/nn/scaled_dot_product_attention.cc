@@ -324,14 +324,12 @@ absl::Status Attention(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Problem p, Resolve(ctx));
   if (ctx.output(kOut).numel() == 0) return absl::OkStatus();
   const FlushDenormals flush;
-  const AttentionSizes<T> sizes = {p.queries(), p.keys(), p.width(), p.values()};
-  const Heads<T> heads(ctx, p, sizes);
   const auto scale = static_cast<T>(ctx.attrs<Attrs>().scale);
+  const AttentionSizes<T> sizes = {p.queries(), p.keys(), p.width(), p.values(), scale};
+  const Heads<T> heads(ctx, p, sizes);
   const auto weigh = [&](const BiasedHead<T>& head, int64_t query, T* scores) {
-    const int64_t padded = sizes.padded_keys();
-    for (int64_t j = 0; j < padded; ++j) scores[j] *= scale;
     heads.AddBiases(head, query, scores);
-    return softmax::MakeNumerators(scores, sizes.keys, padded);
+    return softmax::MakeNumerators(scores, sizes.keys, sizes.padded_keys());
   };
   return RunAttention(
       ctx, p.batch.numel(), sizes, [&](int64_t at) { return heads.At(at); }, weigh);

@@ -35,15 +35,14 @@ absl::Status Attention(KernelContext& ctx) {
   const int64_t heads = x.shape[3];
   const int64_t width = x.shape[4];
   const int64_t row = heads * width;
-  const AttentionSizes<T> sizes = {x.shape[1], x.shape[1], width, width};
+  const auto alpha = static_cast<T>(ctx.attrs<Attrs>().alpha);
+  const AttentionSizes<T> sizes = {x.shape[1], x.shape[1], width, width, alpha};
   const auto head_of = [&](int64_t at) {
     const T* const q = x.data<T>() + at / heads * sizes.queries * 3 * row + at % heads * width;
     T* const to = out.mutable_data<T>() + at / heads * sizes.queries * row + at % heads * width;
     return AttentionHead<T>{q, 3 * row, {q + row, 3 * row}, {q + 2 * row, 3 * row}, to, row};
   };
-  const auto alpha = static_cast<T>(ctx.attrs<Attrs>().alpha);
   const auto weigh = [&](const AttentionHead<T>& /*head*/, int64_t /*query*/, T* scores) {
-    for (int64_t j = 0; j < sizes.padded_keys(); ++j) scores[j] *= alpha;
     return softmax::MakeNumerators(scores, sizes.keys, sizes.padded_keys());
   };
   return RunAttention(ctx, x.shape[0] * heads, sizes, head_of, weigh);

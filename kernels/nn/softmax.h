@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "core/attr_reader.h"
 #include "core/tensor.h"
@@ -89,11 +90,54 @@ void FillPadding(T* x, int64_t n, int64_t padded, T value) {
   last = lane < static_cast<T>(n - (padded - kLanes)) ? last : U{} + value;
 }
 
+// MakeNumerators of a row of kVectors vectors, which stays in registers: a step that reads what the
+// one before has just stored waits for it.
+template <int kVectors>
+float NumeratorsInRegisters(float* x, int64_t n) {
+  using V = VectorOf<float>::type;
+  using U = VectorOf<float>::unaligned;
+  constexpr int kLanes = VectorOf<float>::kLanes;
+  constexpr int kLast = kVectors - 1;
+  V lane;
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) lane[i] = static_cast<float>(i);
+  const auto seen = lane < static_cast<float>(n - int64_t{kLast} * kLanes);  // of the last vector
+  V v[kVectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < kVectors; ++i) v[i] = *reinterpret_cast<const U*>(x + i * kLanes);
+  v[kLast] = seen ? v[kLast] : V{} - std::numeric_limits<float>::infinity();
+  const auto larger = [](auto a, auto b) { return b > a ? b : a; };
+  V largest = v[kLast];
+#pragma GCC unroll 16
+  for (int i = 0; i < kLast; ++i) largest = larger(largest, v[i]);
+  const float max = FoldLanes<float>(largest, larger);
+#pragma GCC unroll 16
+  for (int i = 0; i < kVectors; ++i) {
+    const V shifted = v[i] - max;
+    v[i] = ExpInRange<V>(shifted < kLowest<float> ? V{} + kLowest<float> : shifted);
+    *reinterpret_cast<U*>(x + i * kLanes) = v[i];
+  }
+  V sum = seen ? v[kLast] : V{};
+#pragma GCC unroll 16
+  for (int i = 0; i < kLast; ++i) sum += v[i];
+  return 1.0F / FoldLanes<float>(sum, [](auto a, auto b) { return a + b; });
+}
+
 // Makes of a row the exponentials that SoftmaxRow divides by their sum, and gives the factor that
 // does so. The row has room for `padded` elements, n rounded up to whole vectors.
 template <typename T>
 T MakeNumerators(T* x, int64_t n, int64_t padded) {
+  constexpr int kMostVectors = kVectorBytes == 64 ? 16 : 6;
   if (n == 0) return T{1};
+  if constexpr (std::is_same_v<T, float>) {
+    const int64_t vectors = padded / VectorOf<float>::kLanes;
+    if (vectors <= kMostVectors) {
+      float factor = 0;
+      gemm_internal::WithCount<kMostVectors>(
+          vectors, [&]<int kVectors>() { factor = NumeratorsInRegisters<kVectors>(x, n); });
+      return factor;
+    }
+  }
   FillPadding(x, n, padded, -std::numeric_limits<T>::infinity());
   const T max = RowMax(x, padded);
   for (int64_t i = 0; i < padded; ++i) {

@@ -29,19 +29,35 @@ inline constexpr float kLn2Hi = 0.693359375f;
 inline constexpr float kLn2Lo = -2.12194440054690583e-4f;
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
+// What F, a float or a vector of them, is as unsigned integers.
+template <typename F>
+struct BitsOf {
+  typedef uint32_t type __attribute__((vector_size(sizeof(F))));
+};
+template <>
+struct BitsOf<float> {
+  using type = uint32_t;
+};
+
 // 2^n for n in [-126, 127].
-inline float PowerOfTwo(uint32_t n) { return std::bit_cast<float>((n + 127u) << 23); }
+template <typename F = float>
+F PowerOfTwo(typename BitsOf<F>::type n) {
+  return std::bit_cast<F>((n + 127u) << 23);
+}
 
 // x = n ln2 + r with |r| <= ln2 / 2; n also as an integer, in two's complement.
+template <typename F>
 struct ReducedExponent {
-  float r;
-  uint32_t n;
+  F r;
+  typename BitsOf<F>::type n;
 };
-inline ReducedExponent ReduceExponent(float x) {
-  const float shifted = x * kLog2E + kToInteger;
-  const float n = shifted - kToInteger;
-  const float r = (x - n * kLn2Hi) - n * kLn2Lo;
-  return {r, std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(kToInteger)};
+template <typename F>
+ReducedExponent<F> ReduceExponent(F x) {
+  const F shifted = x * kLog2E + kToInteger;
+  const F n = shifted - kToInteger;
+  const F r = (x - n * kLn2Hi) - n * kLn2Lo;
+  return {r,
+          std::bit_cast<typename BitsOf<F>::type>(shifted) - std::bit_cast<uint32_t>(kToInteger)};
 }
 
 // (e^r - 1 - r) / r^2 for |r| <= ln2 / 2, the highest power first.
@@ -49,9 +65,10 @@ inline constexpr float kExpTerms[] = {1.381446674e-3f, 8.368780429e-3f, 4.166839
                                       1.666652011e-1f, 4.999999341e-1f};
 
 // e^r for |r| <= ln2 / 2.
-inline float ExpOfRest(float r) {
-  float p = kExpTerms[0];
-  for (int i = 1; i < 5; ++i) p = p * r + kExpTerms[i];
+template <typename F>
+F ExpOfRest(F r) {
+  F p = r * kExpTerms[0] + kExpTerms[1];
+  for (int i = 2; i < 5; ++i) p = p * r + kExpTerms[i];
   return p * r * r + r + 1.0f;
 }
 
@@ -69,10 +86,11 @@ inline float Expm1OfRest(float r) {
 }  // namespace vector_math
 
 // Exp of NaN or a number in [-87, 88], where neither it nor a factor of it leaves the normal
-// numbers: a third less to compute.
-inline float ExpInRange(float x) {
+// numbers: a third less to compute. F is float or a vector of floats.
+template <typename F>
+F ExpInRange(F x) {
   const auto [r, n] = vector_math::ReduceExponent(x);
-  return vector_math::ExpOfRest(r) * vector_math::PowerOfTwo(n);
+  return vector_math::ExpOfRest(r) * vector_math::PowerOfTwo<F>(n);
 }
 
 inline float Exp(float x) {
