@@ -88,7 +88,7 @@ inline float Expm1OfRest(float r) {
 // Exp of NaN or a number in [-87, 88], where neither it nor a factor of it leaves the normal
 // numbers: a third less to compute. F is float or a vector of floats.
 template <typename F>
-F ExpInRange(F x) {
+[[gnu::always_inline]] inline F ExpInRange(F x) {
   const auto [r, n] = vector_math::ReduceExponent(x);
   return vector_math::ExpOfRest(r) * vector_math::PowerOfTwo<F>(n);
 }

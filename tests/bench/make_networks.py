@@ -11,6 +11,7 @@ Writes NAME.pdmodel and NAME.pdiparams, with random parameters, and prints what 
 """
 import os
 import sys
+import numpy
 
 import paddle
 import paddle.nn as nn
@@ -134,6 +135,73 @@ class Mixer(nn.Layer):
         return self.head(x.mean(1))
 
 
+class WindowTransformer(nn.Layer):
+    """Attention within windows, those of every other block shifted, as in Swin."""
+    class Block(nn.Layer):
+        def __init__(self, size, width, heads, shift, window=7):
+            super().__init__()
+            self.size, self.width, self.heads, self.shift, self.window = size, width, heads, shift, window
+            self.norms = nn.LayerList([nn.LayerNorm(width) for _ in range(2)])
+            self.project, self.join = nn.Linear(width, 3 * width), nn.Linear(width, width)
+            self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+            pixels = window * window
+            self.places = self.create_parameter([1, heads, pixels, pixels])
+            if shift:
+                parts = numpy.zeros([1, size, size, 1], "float32")
+                edges = [slice(0, -window), slice(-window, -shift), slice(-shift, None)]
+                for i, rows in enumerate(edges):
+                    for j, columns in enumerate(edges):
+                        parts[:, rows, columns] = 3 * i + j
+                parts = self.cut(paddle.to_tensor(parts)).reshape([-1, pixels])
+                apart = (parts.unsqueeze(1) != parts.unsqueeze(2)).astype("float32") * -100
+                self.register_buffer("mask", apart.reshape([1, -1, 1, pixels, pixels]))
+
+        def cut(self, x):
+            count, channels = self.size // self.window, x.shape[-1]
+            x = x.reshape([-1, count, self.window, count, self.window, channels])
+            return x.transpose([0, 1, 3, 2, 4, 5]).reshape([-1, self.window * self.window, channels])
+
+        def attend(self, x):
+            pixels, windows = self.window * self.window, (self.size // self.window) ** 2
+            qkv = self.project(x).reshape([-1, pixels, 3, self.heads, self.width // self.heads])
+            q, k, v = qkv.transpose([2, 0, 3, 1, 4])
+            scores = paddle.matmul(q * (self.width // self.heads) ** -0.5, k, transpose_y=True) + self.places
+            if self.shift:
+                scores = scores.reshape([-1, windows, self.heads, pixels, pixels]) + self.mask
+                scores = scores.reshape([-1, self.heads, pixels, pixels])
+            x = paddle.matmul(F.softmax(scores), v)
+            return self.join(x.transpose([0, 2, 1, 3]).reshape([-1, pixels, self.width]))
+
+        def forward(self, x):
+            size, count = self.size, self.size // self.window
+            y = self.norms[0](x).reshape([-1, size, size, self.width])
+            if self.shift:
+                y = paddle.roll(y, [-self.shift, -self.shift], [1, 2])
+            y = self.attend(self.cut(y)).reshape([-1, count, count, self.window, self.window, self.width])
+            y = y.transpose([0, 1, 3, 2, 4, 5]).reshape([-1, size, size, self.width])
+            if self.shift:
+                y = paddle.roll(y, [self.shift, self.shift], [1, 2])
+            x = x + y.reshape([-1, size * size, self.width])
+            return x + self.mlp(self.norms[1](x))
+
+    def __init__(self):
+        super().__init__()
+        self.patches = nn.Conv2D(3, 64, 4, stride=4)
+        self.first = nn.LayerList([self.Block(56, 64, 2, shift) for shift in (0, 3)])
+        self.merge = nn.Conv2D(64, 128, 2, stride=2)
+        self.second = nn.LayerList([self.Block(28, 128, 4, shift) for shift in (0, 3, 0, 3)])
+        self.last = nn.Linear(128, 1000)
+
+    def forward(self, x):
+        x = self.patches(x).flatten(2).transpose([0, 2, 1])
+        for block in self.first:
+            x = block(x)
+        x = self.merge(x.transpose([0, 2, 1]).reshape([-1, 64, 56, 56])).flatten(2).transpose([0, 2, 1])
+        for block in self.second:
+            x = block(x)
+        return self.last(x.mean(1))
+
+
 class PyramidTransformer(nn.Layer):
     """Attention over the pixels of images that convolutions make smaller, as in PVTv2 and SegFormer."""
 
@@ -249,6 +317,7 @@ NETWORKS = {
     "vision_transformer": (VisionTransformer, *IMAGE),
     "mixer": (Mixer, *IMAGE),
     "pyramid_transformer": (PyramidTransformer, *IMAGE),
+    "window_transformer": (WindowTransformer, *IMAGE),
     "bert": (Bert, "ids", [1, 128]),
     "lstm_tagger": (lambda: Tagger(nn.LSTM), "ids", [1, 64]),
     "gru_tagger": (lambda: Tagger(nn.GRU), "ids", [1, 64]),
