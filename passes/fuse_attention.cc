@@ -1,7 +1,6 @@
 #include "passes/fuse_attention.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,19 +11,12 @@
 #include "core/edit_op.h"
 #include "core/fused_forms.h"
 #include "passes/fusion.h"
+#include "passes/variable_view.h"
 
 namespace interp {
 namespace {
 
 constexpr absl::string_view kAttention = "scaled_dot_product_attention";
-
-// The argument of input X of an op that reads nothing else.
-std::optional<VarId> OnlyX(const Op& op, absl::string_view name = "X") {
-  for (const Slot& slot : op.inputs) {
-    if (slot.name != name && !slot.args.empty()) return std::nullopt;
-  }
-  return Fuser::Argument(op.inputs, name);
-}
 
 struct MatrixProduct {
   VarId x = 0;
@@ -49,69 +41,11 @@ std::optional<MatrixProduct> ReadProduct(const Op& op) {
   return attrs.status().ok() ? std::optional(product) : std::nullopt;
 }
 
-std::vector<int64_t> AxesOfTranspose(const Op& op) {
-  if (op.type != "transpose2" && op.type != "transpose") return {};
-  AttrReader attrs(op);
-  std::vector<int64_t> axes = attrs.Ints("axis");
-  const bool inside =
-      absl::c_all_of(axes, [&](int64_t axis) { return axis >= 0 && axis < std::ssize(axes); });
-  const bool fits = inside && attrs.status().ok() && OnlyX(op).has_value();
-  return fits ? axes : std::vector<int64_t>();
-}
-
-// The axis and the index of a slice that takes one index of one axis and drops that.
-std::optional<std::pair<int64_t, int64_t>> IndexOfSlice(const Op& op) {
-  if (op.type != "slice" || !OnlyX(op, "Input").has_value()) return std::nullopt;
-  AttrReader attrs(op);
-  const std::vector<int64_t> axes = attrs.Ints("axes");
-  const std::vector<int64_t> starts = attrs.Ints("starts");
-  const std::vector<int64_t> ends = attrs.Ints("ends");
-  const bool one = attrs.Ints("decrease_axis") == axes && axes.size() == 1 && starts.size() == 1 &&
-                   ends.size() == 1 && axes[0] >= 0 && starts[0] >= 0 && ends[0] == starts[0] + 1;
-  if (!one || !attrs.status().ok()) return std::nullopt;
-  return std::make_pair(axes[0], starts[0]);
-}
-
-// A variable as attention reads it, see the op: a view of the one that it was computed from.
+// A variable as attention reads it, without a factor.
 struct Operand {
-  VarId id;
-  std::vector<int64_t> axes = {};
-  std::vector<int64_t> slice = {};
+  VariableView view;
   float scale = 1;
 };
-
-// The operand before op `turn`, whose output it was; false where they do not fit.
-bool Turn(const std::vector<int64_t>& turn, Operand& operand) {
-  if (operand.axes.empty()) {
-    operand.axes = turn;
-    return true;
-  }
-  if (turn.size() != operand.axes.size() + operand.slice.size() / 2) return false;
-  for (int64_t& axis : operand.axes) axis = turn[axis];
-  if (!operand.slice.empty()) operand.slice[0] = turn[operand.slice[0]];
-  return true;
-}
-
-// The same of a slice, of a variable of `rank` dims.
-bool TakeIndex(int64_t axis, int64_t index, int64_t rank, Operand& operand) {
-  if (!operand.slice.empty() || axis >= rank) return false;
-  if (operand.axes.empty()) {
-    operand.axes.resize(rank - 1);
-    std::iota(operand.axes.begin(), operand.axes.end(), 0);
-  }
-  if (std::ssize(operand.axes) != rank - 1) return false;
-  for (int64_t& a : operand.axes) a += a >= axis ? 1 : 0;
-  operand.slice = {axis, index};
-  return true;
-}
-
-// Whether one of the last `count` axes is the last one of what the operand is a view of.
-bool EndsWithLast(const Operand& operand, int64_t count) {
-  if (operand.axes.empty()) return true;
-  if (std::ssize(operand.axes) < 2) return false;
-  const int64_t last = std::ssize(operand.axes) + std::ssize(operand.slice) / 2 - 1;
-  return std::find(operand.axes.end() - count, operand.axes.end(), last) != operand.axes.end();
-}
 
 // What is joined.
 struct Match {
@@ -158,7 +92,7 @@ class AttentionFuser {
   }
 
   std::optional<Match> MatchAt(int softmax) const {
-    const std::optional<VarId> scores = OnlyX(op(softmax));
+    const std::optional<VarId> scores = OnlyInput(op(softmax));
     if (!scores.has_value() || !fuser_.GivesOutAlone(softmax) || !IsAlongLast(softmax, *scores)) {
       return std::nullopt;
     }
@@ -315,21 +249,21 @@ class AttentionFuser {
   // `scales`, factors, as far as `reader` can read what they are made from in their place: its last
   // axis is one of the last `count` of the view.
   Operand Follow(VarId id, int reader, int64_t count, bool scales) {
-    Operand operand = {id};
+    Operand operand = {{id}};
     Operand best = operand;
     std::vector<VarId> passed;
     while (true) {
-      const VarUse& use = fuser_.uses()[operand.id];
+      const VarUse& use = fuser_.uses()[operand.view.id];
       const int maker = use.last_write;
       const bool made = use.writes == 1 && !use.pinned() && maker >= 0 && maker < reader;
       if (!made || fuser_.IsGone(maker) || !CheckNothingFused(op(maker)).ok()) return best;
-      passed.push_back(operand.id);
+      passed.push_back(operand.view.id);
       const std::optional<VarId> from = Before(maker, scales, operand);
       if (!from.has_value() || !fuser_.IsStable(*from, maker)) return best;
-      operand.id = *from;
+      operand.view.id = *from;
       reader = maker;
       // What is sliced from has the rank that a transpose tells.
-      if (!EndsWithLast(operand, count) || op(maker).type == "slice") continue;
+      if (!EndsWithLast(operand.view, count) || op(maker).type == "slice") continue;
       best = operand;
       passed_.insert(passed_.end(), passed.begin(), passed.end());
       passed.clear();
@@ -342,14 +276,9 @@ class AttentionFuser {
       operand.scale *= *factor;
       return scales ? Fuser::Argument(op(maker).inputs, "X") : std::nullopt;
     }
-    if (const auto index = IndexOfSlice(op(maker))) {
-      const std::optional<VarId> input = Fuser::Argument(op(maker).inputs, "Input");
-      const int64_t rank = std::ssize(DimsOf(*input));
-      return TakeIndex(index->first, index->second, rank, operand) ? input : std::nullopt;
-    }
-    const std::vector<int64_t> axes = AxesOfTranspose(op(maker));
-    if (axes.empty() || !Turn(axes, operand)) return std::nullopt;
-    return Fuser::Argument(op(maker).inputs, "X");
+    const std::optional<VarId> sliced = Fuser::Argument(op(maker).inputs, "Input");
+    const auto rank = sliced.has_value() ? std::ssize(DimsOf(*sliced)) : 0;
+    return ViewBefore(op(maker), rank, operand.view);
   }
 
   void Join(int softmax, Match match) {
@@ -358,9 +287,9 @@ class AttentionFuser {
     const Operand k = Follow(match.scores.y, last, /*count=*/2, /*scales=*/true);
     const Operand v = Follow(match.sum.y, last, /*count=*/2, /*scales=*/false);
     Op fused = fuser_.TakeAs(kAttention, softmax);
-    AddInput(fused, "Q", {q.id});
-    AddInput(fused, "K", {k.id});
-    AddInput(fused, "V", {v.id});
+    AddInput(fused, "Q", {q.view.id});
+    AddInput(fused, "K", {k.view.id});
+    AddInput(fused, "V", {v.view.id});
     AddInput(fused, "Bias", ArgIds(match.biases.rbegin(), match.biases.rend()));
     AddOutput(fused, "Out", {match.out});
     const auto set = [&](absl::string_view name, const std::vector<int64_t>& numbers) {
@@ -369,12 +298,12 @@ class AttentionFuser {
     SetAttr(fused, "scale", match.scale * q.scale * k.scale);
     if (!match.scores.trans_y) SetAttr(fused, "trans_k", true);
     if (match.sum.trans_y) SetAttr(fused, "trans_v", true);
-    set("q_axes", q.axes);
-    set("q_slice", q.slice);
-    set("k_axes", k.axes);
-    set("k_slice", k.slice);
-    set("v_axes", v.axes);
-    set("v_slice", v.slice);
+    set("q_axes", q.view.axes);
+    set("q_slice", q.view.slice);
+    set("k_axes", k.view.axes);
+    set("k_slice", k.view.slice);
+    set("v_axes", v.view.axes);
+    set("v_slice", v.view.slice);
     set("out_axes", match.out_axes);
     fuser_.Replace(match.chain, std::move(fused));
   }

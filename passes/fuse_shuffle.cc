@@ -6,26 +6,20 @@
 
 #include "core/attr_reader.h"
 #include "passes/fusion.h"
+#include "passes/variable_view.h"
 
 namespace interp {
 namespace {
 
 constexpr absl::string_view kShuffle = "shuffle_channel";
 
-// The attribute `name` of an op of one of those types that has an input X and nothing else to read.
-std::vector<int64_t> DimsOf(const Op& op, absl::string_view type, absl::string_view type2,
-                            absl::string_view name) {
-  if (op.type != type && op.type != type2) return {};
-  for (const Slot& slot : op.inputs) {
-    if (slot.name != "X" && !slot.args.empty()) return {};
-  }
+// The `shape` of a reshape; empty for other ops.
+std::vector<int64_t> ShapeOf(const Op& op) {
+  if (op.type != "reshape2" && op.type != "reshape") return {};
   AttrReader attrs(op);
-  std::vector<int64_t> dims = attrs.Ints(name);
-  return attrs.status().ok() ? dims : std::vector<int64_t>();
+  std::vector<int64_t> dims = attrs.Ints("shape");
+  return attrs.status().ok() && OnlyInput(op).has_value() ? dims : std::vector<int64_t>();
 }
-
-std::vector<int64_t> ShapeOf(const Op& op) { return DimsOf(op, "reshape2", "reshape", "shape"); }
-std::vector<int64_t> AxesOf(const Op& op) { return DimsOf(op, "transpose2", "transpose", "axis"); }
 
 // Whether a reshape leaves the first dimension, declared as `batch`, as it is.
 bool KeepsBatch(int64_t dim, int64_t batch) { return dim == -1 || dim == 0 || dim == batch; }
@@ -49,7 +43,8 @@ class ShuffleFuser {
     const std::optional<VarId> x = Fuser::Argument(op(split).inputs, "X");
     if (groups.size() != 5 || !x.has_value() || !IsSplit(groups, *x)) return;
     const std::optional<int> turn = Next(split);
-    if (!turn.has_value() || AxesOf(op(*turn)) != std::vector<int64_t>{0, 2, 1, 3, 4}) return;
+    if (!turn.has_value() || AxesOfTranspose(op(*turn)) != std::vector<int64_t>{0, 2, 1, 3, 4})
+      return;
     const std::optional<int> join = Next(*turn);
     if (!join.has_value() || !IsJoined(ShapeOf(op(*join)), *x) || !fuser_.GivesOutAlone(*join)) {
       return;
