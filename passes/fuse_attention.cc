@@ -11,6 +11,7 @@
 #include "core/edit_op.h"
 #include "core/fused_forms.h"
 #include "passes/fusion.h"
+#include "passes/uncertain_ranks.h"
 #include "passes/variable_view.h"
 
 namespace interp {
@@ -38,22 +39,26 @@ std::optional<MatrixProduct> ReadProduct(const Op& op) {
   product.trans_x = attrs.Bool(old ? "transpose_X" : "trans_x", false);
   product.trans_y = attrs.Bool(old ? "transpose_Y" : "trans_y", false);
   if (old) product.alpha = attrs.Float("alpha", 1);
+  if (attrs.Int("head_number", 1) != 1) return std::nullopt;
   return attrs.status().ok() ? std::optional(product) : std::nullopt;
 }
 
 // A variable as attention reads it, without a factor.
 struct Operand {
   VariableView view;
-  float scale = 1;
+  double scale = 1;
 };
 
 // What is joined.
 struct Match {
-  std::vector<int> chain;
+  int softmax = 0;
+  std::vector<int> chain;  // its ops; the first one multiplies queries and keys
   std::vector<VarId> biases;
-  float scale = 1;
-  MatrixProduct scores;
-  MatrixProduct sum;
+  std::vector<int64_t> turning;  // positions in `biases`, both from the last one added on
+  double scale = 1;
+  MatrixProduct scores;  // of queries and keys
+  MatrixProduct values;  // of weights and values
+  int values_at = 0;
   std::vector<int64_t> out_axes;
   VarId out = 0;
 };
@@ -61,30 +66,41 @@ struct Match {
 class AttentionFuser {
  public:
   AttentionFuser(Program program, const OpRegistry& ops)
-      : fuser_(std::move(program), ops), attention_(*ops.Find(kAttention)), registry_(ops) {}
+      : fuser_(std::move(program), ops),
+        attention_(*ops.Find(kAttention)),
+        registry_(ops),
+        uncertain_(FindUncertainRanks(fuser_.program())),
+        taken_(fuser_.ops().size()) {}
 
+  // All matches first: what one takes is no view for another.
   Program Run() && {
+    std::vector<Match> matches;
     for (int i = 0; i < std::ssize(fuser_.ops()); ++i) {
-      if (fuser_.IsGone(i) || op(i).type != "softmax") continue;
-      if (std::optional<Match> match = MatchAt(i)) Join(i, *std::move(match));
+      if (taken_[i] || op(i).type != "softmax") continue;
+      std::optional<Match> match = MatchAt(i);
+      if (!match.has_value()) continue;
+      for (const int at : match->chain) taken_[at] = true;
+      matches.push_back(*std::move(match));
     }
+    for (const Match& match : matches) Join(match);
     return WithoutUnread(std::move(fuser_).TakeProgram());
   }
 
  private:
   const Op& op(int index) const { return fuser_.ops()[index]; }
 
-  // The declared dims of a variable that is written once at most; empty where nothing tells.
+  // The declared dims of a variable that is written once at most; empty where they may not be those
+  // of a run.
   std::vector<int64_t> DimsOf(VarId id) const {
     const VarUse& use = fuser_.uses()[id];
-    const bool known = use.var != nullptr && use.writes <= 1;
+    const bool known = use.var != nullptr && use.writes <= 1 && !uncertain_[id];
     return known ? use.var->dims : std::vector<int64_t>();
   }
 
   // The op that makes the variable, which the op at position `reader` alone reads.
   std::optional<int> MakerFor(int reader, VarId id) const {
     const int maker = fuser_.uses()[id].last_write;
-    if (maker < 0 || maker >= reader || fuser_.IsGone(maker)) return std::nullopt;
+    if (maker < 0 || maker >= reader || taken_[maker]) return std::nullopt;
     if (Fuser::Argument(op(maker).outputs, "Out") != id || !fuser_.GivesOutAlone(maker)) {
       return std::nullopt;
     }
@@ -99,19 +115,31 @@ class AttentionFuser {
     const VarUse& use = fuser_.uses()[*scores];
     if (!HasKernelOf(attention_, use.var->dtype)) return std::nullopt;
     Match match;
+    match.softmax = softmax;
     match.chain = {softmax};
     if (!FollowScores(softmax, *scores, match) || !FollowWeights(softmax, match)) {
       return std::nullopt;
     }
     absl::c_sort(match.chain);
+    return IsPlain(match) && Stays(match) ? std::optional(std::move(match)) : std::nullopt;
+  }
+
+  bool IsPlain(const Match& match) const {
     const auto have_rows = [&](VarId id) { return DimsOf(id).size() >= 2; };
-    const bool plain = have_rows(match.scores.x) && have_rows(match.scores.y) &&
-                       have_rows(match.sum.y) && !match.scores.trans_x && !match.sum.trans_x &&
-                       match.sum.alpha == 1;
-    const auto stays = [&](VarId id) { return fuser_.IsStable(id, match.chain.back()); };
-    const bool stay = stays(match.scores.x) && stays(match.scores.y) && stays(match.sum.y) &&
-                      absl::c_all_of(match.biases, stays);
-    return plain && stay ? std::optional(std::move(match)) : std::nullopt;
+    if (!have_rows(match.scores.x) || !have_rows(match.scores.y) || !have_rows(match.values.y)) {
+      return false;
+    }
+    // The result would have the sequences of the queries.
+    const bool has_lod = op(match.chain.front()).type == "matmul" &&
+                         op(match.values_at).type == "matmul" && match.out_axes.empty();
+    return !match.scores.trans_x && !match.values.trans_x && match.values.alpha == 1 && !has_lod;
+  }
+
+  // Whether what is read keeps its values until the last op of the chain reads it.
+  bool Stays(const Match& match) const {
+    const auto stays = [&](VarId id) { return fuser_.IsStable(id, match.chain.front()); };
+    return stays(match.scores.x) && stays(match.scores.y) && absl::c_all_of(match.biases, stays) &&
+           fuser_.IsStable(match.values.y, match.values_at);
   }
 
   bool IsAlongLast(int softmax, VarId x) const {
@@ -123,52 +151,48 @@ class AttentionFuser {
 
   // From what the op at position `reader` reads back to the product of queries and keys. Factors
   // belong to the product, so nothing is added before them.
-  bool FollowScores(int reader, VarId id, Match& match) const {
-    bool scaled = false;
-    while (true) {
-      const std::optional<int> maker = MakerFor(reader, id);
-      if (!maker.has_value()) return false;
-      if (const std::optional<MatrixProduct> product = ReadProduct(op(*maker))) {
-        match.chain.push_back(*maker);
-        match.scores = *product;
-        match.scale *= product->alpha;
-        return true;
-      }
-      std::optional<VarId> before;
-      if (const std::optional<float> factor = FactorOf(op(*maker))) {
-        match.chain.push_back(*maker);
-        match.scale *= *factor;
-        scaled = true;
-        before = Fuser::Argument(op(*maker).inputs, "X");
-      } else if (!scaled) {
-        before = op(*maker).type == "elementwise_add" ? FollowSum(*maker, match)
-                                                      : FollowTurns(*maker, match);
-      }
-      if (!before.has_value()) return false;
-      reader = match.chain.back();
-      id = *before;
+  bool FollowScores(int reader, VarId id, Match& match, bool scaled = false) const {
+    const std::optional<int> maker = MakerFor(reader, id);
+    if (!maker.has_value()) return false;
+    const Op& made_by = op(*maker);
+    if (const std::optional<MatrixProduct> product = ReadProduct(made_by)) {
+      match.chain.push_back(*maker);
+      match.scores = *product;
+      match.scale *= product->alpha;
+      return true;
     }
+    if (const std::optional<float> factor = FactorOf(made_by)) {
+      const std::optional<VarId> x = Fuser::Argument(made_by.inputs, "X");
+      match.chain.push_back(*maker);
+      match.scale *= *factor;
+      return x.has_value() && FollowScores(*maker, *x, match, /*scaled=*/true);
+    }
+    if (scaled) return false;
+    return made_by.type == "elementwise_add" ? FollowSum(*maker, match)
+                                             : FollowTurns(*maker, match);
   }
 
-  // The scores that a sum adds a bias to.
-  std::optional<VarId> FollowSum(int sum, Match& match) const {
+  // From a sum of scores and a bias.
+  bool FollowSum(int sum, Match& match) const {
     const std::optional<VarId> x = Fuser::Argument(op(sum).inputs, "X");
     const std::optional<VarId> y = Fuser::Argument(op(sum).inputs, "Y");
     const std::optional<VarId> out = Fuser::Argument(op(sum).outputs, "Out");
-    if (!x.has_value() || !y.has_value() || !out.has_value()) return std::nullopt;
+    if (!x.has_value() || !y.has_value() || !out.has_value()) return false;
     AttrReader attrs(op(sum));
     const bool by_last = attrs.Int("axis", -1) == -1 || DimsOf(*x).size() == DimsOf(*y).size();
-    if (!by_last || !attrs.status().ok()) return std::nullopt;
+    if (!by_last || !attrs.status().ok()) return false;
     for (const auto& [scores, bias] : {std::pair(*x, *y), std::pair(*y, *x)}) {
       const std::vector<int64_t> dims = DimsOf(bias);
       const bool fits = !dims.empty() && dims.size() <= DimsOf(scores).size() &&
                         DimsOf(*out) == DimsOf(scores) && HasDTypeOf(scores, bias);
-      if (!fits || !MakerFor(sum, scores).has_value()) continue;
-      match.chain.push_back(sum);
-      match.biases.push_back(bias);
-      return scores;
+      Match joined = match;
+      joined.chain.push_back(sum);
+      joined.biases.push_back(bias);
+      if (!fits || !FollowScores(sum, scores, joined)) continue;
+      match = std::move(joined);
+      return true;
     }
-    return std::nullopt;
+    return false;
   }
 
   bool HasDTypeOf(VarId a, VarId b) const {
@@ -177,25 +201,26 @@ class AttentionFuser {
            var->dtype == fuser_.uses()[a].var->dtype;
   }
 
-  // The scores that `back`, a reshape of a sum of a reshape, adds a mask to, which windows of the
-  // first dimension take turns with.
-  std::optional<VarId> FollowTurns(int back, Match& match) const {
+  // From `back`, a reshape of a sum of a reshape, which adds a mask that windows of the first
+  // dimension take turns with.
+  bool FollowTurns(int back, Match& match) const {
     const std::optional<int> sum = MakerOfReshape(back);
-    if (!sum.has_value() || op(*sum).type != "elementwise_add") return std::nullopt;
+    if (!sum.has_value() || op(*sum).type != "elementwise_add") return false;
     const std::optional<VarId> x = Fuser::Argument(op(*sum).inputs, "X");
     const std::optional<VarId> mask = Fuser::Argument(op(*sum).inputs, "Y");
-    if (!x.has_value() || !mask.has_value()) return std::nullopt;
+    if (!x.has_value() || !mask.has_value()) return false;
     const std::optional<int> split = MakerFor(*sum, *x);
-    if (!split.has_value() || !IsReshape(*split)) return std::nullopt;
+    if (!split.has_value() || !IsReshape(*split)) return false;
     const std::optional<VarId> scores = Fuser::Argument(op(*split).inputs, "X");
     const std::optional<VarId> out = Fuser::Argument(op(back).outputs, "Out");
-    if (!scores.has_value() || DimsOf(*scores) != DimsOf(*out)) return std::nullopt;
+    if (!scores.has_value() || DimsOf(*scores) != DimsOf(*out)) return false;
     if (!TakesTurns(DimsOf(*scores), DimsOf(*x), DimsOf(*mask)) || !HasDTypeOf(*x, *mask)) {
-      return std::nullopt;
+      return false;
     }
     match.chain.insert(match.chain.end(), {back, *sum, *split});
+    match.turning.push_back(std::ssize(match.biases));
     match.biases.push_back(*mask);
-    return scores;
+    return FollowScores(*split, *scores, match);
   }
 
   // Whether a reshape of `scores` to `split` cuts nothing but the first dimension, for a mask that
@@ -223,47 +248,51 @@ class AttentionFuser {
 
   // From the softmax on to the result.
   bool FollowWeights(int softmax, Match& match) const {
-    const std::optional<int> sum = fuser_.OnlyReader(softmax, "Out");
-    const std::optional<MatrixProduct> product =
-        sum.has_value() ? ReadProduct(op(*sum)) : std::nullopt;
-    const std::optional<VarId> weights = Fuser::Argument(op(softmax).outputs, "Out");
-    if (!product.has_value() || product->x != weights) return false;
-    match.chain.push_back(*sum);
-    match.sum = *product;
-    int last = *sum;
-    if (const std::optional<int> turn = fuser_.OnlyReader(*sum, "Out")) {
+    const std::optional<int> next = fuser_.OnlyReader(softmax, "Out");
+    if (!next.has_value() || taken_[*next]) return false;
+    const std::optional<MatrixProduct> product = ReadProduct(op(*next));
+    if (!product.has_value() || product->x != Fuser::Argument(op(softmax).outputs, "Out")) {
+      return false;
+    }
+    match.values = *product;
+    match.values_at = *next;
+    match.chain.push_back(*next);
+    if (const std::optional<int> turn = fuser_.OnlyReader(*next, "Out"); turn.has_value()) {
       const std::vector<int64_t> axes = AxesOfTranspose(op(*turn));
-      if (axes.size() >= 2 && axes.back() == std::ssize(axes) - 1 && !fuser_.IsGone(*turn) &&
-          fuser_.GivesOutAlone(*turn)) {
+      const bool rows_stay = axes.size() >= 2 && axes.back() == std::ssize(axes) - 1;
+      if (rows_stay && !taken_[*turn] && fuser_.GivesOutAlone(*turn)) {
         match.chain.push_back(*turn);
         match.out_axes = axes;
-        last = *turn;
       }
     }
-    const std::optional<VarId> out = Fuser::Argument(op(last).outputs, "Out");
+    const std::optional<VarId> out = Fuser::Argument(op(match.chain.back()).outputs, "Out");
     if (out.has_value()) match.out = *out;
     return out.has_value();
   }
 
   // Follows an operand of the op at position `reader` back over transposes, slices and, with
   // `scales`, factors, as far as `reader` can read what they are made from in their place: its last
-  // axis is one of the last `count` of the view.
+  // axis is one of the last `count` of the view, and a transpose tells the rank of what is sliced.
   Operand Follow(VarId id, int reader, int64_t count, bool scales) {
     Operand operand = {{id}};
     Operand best = operand;
     std::vector<VarId> passed;
+    bool certain = true;
+    int until = reader;
     while (true) {
       const VarUse& use = fuser_.uses()[operand.view.id];
       const int maker = use.last_write;
-      const bool made = use.writes == 1 && !use.pinned() && maker >= 0 && maker < reader;
-      if (!made || fuser_.IsGone(maker) || !CheckNothingFused(op(maker)).ok()) return best;
+      const bool made = use.writes == 1 && !use.pinned() && maker >= 0 && maker < until;
+      if (!made || taken_[maker] || !CheckNothingFused(op(maker)).ok()) return best;
+      if (!IsOfSamePart(op(maker), op(reader))) return best;
       passed.push_back(operand.view.id);
       const std::optional<VarId> from = Before(maker, scales, operand);
       if (!from.has_value() || !fuser_.IsStable(*from, maker)) return best;
       operand.view.id = *from;
-      reader = maker;
-      // What is sliced from has the rank that a transpose tells.
-      if (!EndsWithLast(operand.view, count) || op(maker).type == "slice") continue;
+      until = maker;
+      if (op(maker).type == "slice") certain = false;
+      if (!AxesOfTranspose(op(maker)).empty()) certain = true;
+      if (!certain || !EndsWithLast(operand.view, count)) continue;
       best = operand;
       passed_.insert(passed_.end(), passed.begin(), passed.end());
       passed.clear();
@@ -281,12 +310,12 @@ class AttentionFuser {
     return ViewBefore(op(maker), rank, operand.view);
   }
 
-  void Join(int softmax, Match match) {
+  void Join(const Match& match) {
     const int last = match.chain.back();
     const Operand q = Follow(match.scores.x, last, /*count=*/1, /*scales=*/true);
     const Operand k = Follow(match.scores.y, last, /*count=*/2, /*scales=*/true);
-    const Operand v = Follow(match.sum.y, last, /*count=*/2, /*scales=*/false);
-    Op fused = fuser_.TakeAs(kAttention, softmax);
+    const Operand v = Follow(match.values.y, last, /*count=*/2, /*scales=*/false);
+    Op fused = fuser_.TakeAs(kAttention, match.softmax);
     AddInput(fused, "Q", {q.view.id});
     AddInput(fused, "K", {k.view.id});
     AddInput(fused, "V", {v.view.id});
@@ -297,7 +326,7 @@ class AttentionFuser {
     };
     SetAttr(fused, "scale", match.scale * q.scale * k.scale);
     if (!match.scores.trans_y) SetAttr(fused, "trans_k", true);
-    if (match.sum.trans_y) SetAttr(fused, "trans_v", true);
+    if (match.values.trans_y) SetAttr(fused, "trans_v", true);
     set("q_axes", q.view.axes);
     set("q_slice", q.view.slice);
     set("k_axes", k.view.axes);
@@ -305,6 +334,10 @@ class AttentionFuser {
     set("v_axes", v.view.axes);
     set("v_slice", v.view.slice);
     set("out_axes", match.out_axes);
+    // The biases of the op are in the order in which they are added.
+    std::vector<int64_t> turning;
+    for (const int64_t at : match.turning) turning.push_back(std::ssize(match.biases) - 1 - at);
+    set("turning", turning);
     fuser_.Replace(match.chain, std::move(fused));
   }
 
@@ -332,7 +365,9 @@ class AttentionFuser {
   Fuser fuser_;
   const OpDef& attention_;
   const OpRegistry& registry_;
-  std::vector<VarId> passed_;
+  const std::vector<bool> uncertain_;  // ranks, by variable
+  std::vector<bool> taken_;            // by a match, of ops
+  std::vector<VarId> passed_;          // variables in whose place others are read
 };
 
 }  // namespace

@@ -24,8 +24,10 @@ inline constexpr absl::string_view kFuseAttentionPass = "fuse_attention";
 //
 // The scores are never in memory as a whole, and nothing is moved but by the products. A mask for
 // the windows of an image, for which reshapes around the sum cut the first dimension in two, is
-// joined, too. Only where nobody else sees what lies between: gradients do. The dims of scores and
-// masks are those that the program declares. Linear time.
+// joined, too. Only where nobody else sees what lies between: gradients do. Linear time.
+//
+// The factor goes to the keys, and the sums of weighted values are divided by the sums of weights
+// at last, so that numbers near the ends of the range of a float may overflow where they did not.
 absl::StatusOr<Program> FuseAttention(Program program, const PassContext& context);
 
 }  // namespace interp

@@ -26,6 +26,8 @@ const Attr* PartAttr(const Op& op, absl::string_view name) {
   return text != nullptr && text->empty() ? nullptr : attr;
 }
 
+}  // namespace
+
 bool IsOfSamePart(const Op& a, const Op& b) {
   return std::all_of(std::begin(kPartAttrs), std::end(kPartAttrs), [&](absl::string_view name) {
     const Attr* const of_a = PartAttr(a, name);
@@ -34,8 +36,6 @@ bool IsOfSamePart(const Op& a, const Op& b) {
     return of_a->value == of_b->value;
   });
 }
-
-}  // namespace
 
 bool HasKernelOf(const OpDef& def, DType dtype) {
   return std::any_of(def.kernels.begin(), def.kernels.end(),

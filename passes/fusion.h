@@ -22,6 +22,9 @@ bool CanMake(absl::string_view type, const PassContext& context);
 // Whether the op has a kernel for exactly that dtype.
 bool HasKernelOf(const OpDef& def, DType dtype);
 
+// Whether two ops run at the same place and for the same part of a run.
+bool IsOfSamePart(const Op& a, const Op& b);
+
 // Matches chains of ops in a program and replaces each by one op, which stands where the last op of
 // the chain stood. Indices are positions in block 0 as it was at construction; nothing moves before
 // TakeProgram.

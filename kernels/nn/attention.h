@@ -8,9 +8,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "core/op_context.h"
+#include "core/processor.h"
 #include "kernels/nn/gemm.h"
+#include "kernels/util/flush_denormals.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::nn {
@@ -41,6 +44,9 @@ struct AttentionSizes {
   int64_t width = 0;   // of queries and keys
   int64_t values = 0;  // width of the values
   T scale = 1;         // of the products of queries and keys
+  // Query i sees the keys up to i + `ahead`. Values behind those that the last query of a block
+  // sees are not read.
+  int64_t ahead = std::numeric_limits<int32_t>::max();
 
   // Packing keys and values would cost more than it saves for fewer queries.
   bool packs() const { return queries >= 4; }
@@ -60,12 +66,18 @@ struct AttentionSizes {
     return row % kPage == 0 ? row + VectorOf<T>::kLanes : row;
   }
 
-  // Queries whose scores exist at once: they stay in the L1 cache from one step to the next.
+  // Queries whose scores exist at once. They stay in the L1 cache from one step to the next, unless
+  // keys and values, which each block reads, are too large for the L2 cache.
   int64_t block() const {
-    constexpr int64_t kBlock = (int64_t{16} << 10) / int64_t{sizeof(T)};  // elements
-    const int64_t tiles = kBlock / std::max<int64_t>(score_row(), 1) / kGemmRows;
+    const int64_t packed = (packed_keys() + packed_values()) * int64_t{sizeof(T)};
+    const int64_t bytes = packed > L2CacheBytes() / 2 ? L2CacheBytes() / 4 : int64_t{16} << 10;
+    const int64_t row = std::max<int64_t>(score_row() * int64_t{sizeof(T)}, 1);
+    const int64_t tiles = bytes / row / kGemmRows;
     return PartOf(queries, std::clamp(tiles * kGemmRows, int64_t{kGemmRows}, kGemmBlock));
   }
+
+  // Keys that queries before `end` see.
+  int64_t seen(int64_t end) const { return std::clamp<int64_t>(end + ahead, 0, keys); }
 
   int64_t packed_keys() const { return packs() ? PackedSize<T>(width, keys) : 0; }
   int64_t packed_values() const { return packs() ? PackedSize<T>(keys, values) : 0; }
@@ -107,12 +119,16 @@ template <typename T>
 void TakeValues(const AttentionSizes<T>& s, const AttentionHead<T>& head, int64_t first,
                 int64_t count, const T* weights, const T* packed) {
   T* const out = head.out + first * head.out_row;
+  const int64_t seen = s.seen(first + count);
   if (s.packs()) {
-    GemmPacked(count, s.keys, s.values, weights, s.score_row(), packed, out, head.out_row,
-               /*accumulate=*/false);
+    // Panel by panel: those of all keys lie further apart than those of the keys that are seen.
+    for (int64_t j = 0; j < s.values; j += kPanel<T>) {
+      GemmPacked(count, seen, std::min(s.values - j, kPanel<T>), weights, s.score_row(),
+                 packed + j * s.keys, out + j, head.out_row, /*accumulate=*/false);
+    }
   } else {
     const bool as_rows = head.values.column == 1;
-    GemmUnpacked(count, s.keys, s.values, weights, s.score_row(), head.values.data,
+    GemmUnpacked(count, seen, s.values, weights, s.score_row(), head.values.data,
                  as_rows ? head.values.row : head.values.column, /*transposed=*/!as_rows, out,
                  head.out_row);
   }
@@ -136,19 +152,22 @@ void AddBias(const AttentionSizes<T>& sizes, const T* row, int64_t step, const T
 
 // Computes `count` heads on the threads of `ctx`. head_of(h) is head h, an AttentionHead<T> or what
 // derives from it. weigh(head, query, scores) turns the scaled products of a query with all keys
-// into weights, in place, and gives the factor of what they take; it may write sizes.padded_keys()
-// elements. Bits do not depend on the number of threads.
+// into weights, in place, and returns what the row of the result is multiplied by; it may write
+// sizes.padded_keys() elements. Bits do not depend on the number of threads.
 template <typename T, typename HeadOf, typename Weigh>
 absl::Status RunAttention(const KernelContext& ctx, int64_t count, const AttentionSizes<T>& sizes,
                           const HeadOf& head_of, const Weigh& weigh) {
-  if (count == 0 || sizes.queries == 0 || sizes.values == 0) return absl::OkStatus();
+  if (count == 0 || sizes.queries == 0) return absl::OkStatus();
+  const FlushDenormals flush;
   const int64_t block = sizes.block();
   const int64_t blocks = (sizes.queries + block - 1) / block;
   constexpr double kWork = 64 * 1024;  // multiplications worth a thread of their own
-  const double work = static_cast<double>(sizes.queries * sizes.keys) *
-                      static_cast<double>(count * (sizes.width + sizes.values));
+  const double work = static_cast<double>(count) * static_cast<double>(sizes.queries) *
+                      static_cast<double>(sizes.keys) *
+                      static_cast<double>(sizes.width + sizes.values);
   const int64_t most = std::min<int64_t>(ctx.num_threads(), count * blocks);
-  const int64_t parts = std::clamp<int64_t>(static_cast<int64_t>(work / kWork), 1, most);
+  const int64_t parts =
+      std::clamp<int64_t>(static_cast<int64_t>(std::min(work / kWork, 1e6)), 1, most);
   const int64_t scratch = sizes.scratch();
   INTERP_ASSIGN_OR_RETURN(const Workspace memory,
                           ctx.workspace(static_cast<size_t>(parts * scratch) * sizeof(T)));

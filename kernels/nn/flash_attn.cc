@@ -102,7 +102,6 @@ struct Heads {
   AttentionSizes<T> sizes;
   Head<T> first = {};
   int64_t group = 1;  // heads that share keys and values
-  int64_t ahead = 0;  // query i sees the keys up to i + `ahead`
   const Tensor* mask = nullptr;
   T* log_sums = nullptr;  // of each query; may be null
   T* weights = nullptr;   // queries x keys; may be null
@@ -145,7 +144,7 @@ Heads<T> HeadsOf(KernelContext& ctx, const Shape& scores) {
   heads.sizes.scale =
       attrs.scale > 0 ? static_cast<T>(attrs.scale) : 1 / std::sqrt(static_cast<T>(q[3]));
   const int64_t causal = attrs.from_ends ? scores[3] - scores[2] : 0;
-  heads.ahead = attrs.causal ? causal : scores[3];
+  heads.sizes.ahead = attrs.causal ? causal : scores[3];
   heads.mask = ctx.optional_input(kMask);
   if (Tensor* const sums = ctx.optional_output(kLogSums)) heads.log_sums = sums->mutable_data<T>();
   return heads;
@@ -157,7 +156,8 @@ template <typename T>
 T MakeWeights(int64_t count, T* scores) {
   constexpr T kNothing = -std::numeric_limits<T>::infinity();
   const T largest = count == 0 ? kNothing : RowMax(scores, count);
-  if (largest == kNothing) {
+  // The largest element passes NaN by.
+  if (largest == kNothing && std::count(scores, scores + count, kNothing) == count) {
     std::fill_n(scores, count, T{0});
     return kNothing;
   }
@@ -175,7 +175,7 @@ T MakeWeights(int64_t count, T* scores) {
 template <typename T>
 void Weigh(const Heads<T>& heads, int64_t at, int64_t query, T* scores) {
   const int64_t keys = heads.sizes.keys;
-  const int64_t seen = std::clamp<int64_t>(query + heads.ahead + 1, 0, keys);
+  const int64_t seen = heads.sizes.seen(query + 1);
   if (const T* const mask = heads.MaskRow(at, query)) {
     for (int64_t j = 0; j < seen; ++j) scores[j] += mask[j];
   }

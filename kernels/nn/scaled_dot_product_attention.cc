@@ -3,8 +3,9 @@
 //   Out = softmax(scale * Q K^T + Bias...) V
 // with Q [batch.., queries, width], K [batch.., keys, width] and V [batch.., keys, values]; batch
 // dims broadcast. `trans_k` and `trans_v` say that the last two dims of K or V are the other way
-// round. Each Bias broadcasts to the scores [batch.., queries, keys], or has one dim more, [1,
-// period, ..], and takes turns along the first of them, as the masks of shifted windows do.
+// round. Each Bias broadcasts with the scores [batch.., queries, keys]. Those that `turning` lists
+// by position have one dim more than the scores, [1, period, ..], and take turns along the first
+// dim of the scores, as the masks of shifted windows do.
 //
 // Q, K and V may be views: of the input's axis `q_slice[0]` the index `q_slice[1]`, with the axes
 // `q_axes` of the input in this order. `out_axes` orders the axes of Out as transpose's `axis`
@@ -16,13 +17,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/ascii.h"
 #include "core/op_def.h"
 #include "kernels/nn/attention.h"
 #include "kernels/nn/softmax.h"
 #include "kernels/util/flops.h"
-#include "kernels/util/flush_denormals.h"
 #include "kernels/util/strided_copy.h"
 
 namespace interp::nn::scaled_dot_product_attention {
@@ -44,22 +45,24 @@ struct Attrs {
   std::array<ViewAttrs, 3> views = {};  // of Q, K and V
   bool trans_k = false;
   bool trans_v = false;
-  float scale = 1;
+  double scale = 1;
   std::vector<int64_t> out_axes = {};  // empty: in order
+  std::vector<int64_t> turning = {};   // biases
 };
 
 Attrs ReadAttrs(AttrReader& reader) {
   Attrs attrs = {.trans_k = reader.Bool("trans_k", false),
                  .trans_v = reader.Bool("trans_v", false),
-                 .scale = reader.Float("scale", 1),
-                 .out_axes = reader.Ints("out_axes")};
+                 .scale = reader.Double("scale", 1),
+                 .out_axes = reader.Ints("out_axes"),
+                 .turning = reader.Ints("turning")};
   for (int i = 0; i < 3; ++i) {
     ViewAttrs& view = attrs.views[i];
     const std::string name = absl::AsciiStrToLower(kNames[i]);
     view = {reader.Ints(name + "_axes"), reader.Ints(name + "_slice")};
     if (!view.slice.empty() && (view.slice.size() != 2 || view.axes.empty())) {
       reader.Fail(absl::StrCat("attribute '", name,
-                               "_slice' is not an axis and an index, or there ", "is no '", name,
+                               "_slice' is not an axis and an index, or there is no '", name,
                                "_axes'"));
     }
   }
@@ -122,28 +125,28 @@ absl::StatusOr<View> ViewOf(const OpContext& ctx, int index) {
   return result;
 }
 
-// An op with its shapes. Batch dims of all views are those of Out, and such that are repeated have
-// a stride of 0.
+// An op with its shapes. What is repeated along a dim has a stride of 0 there.
 struct Problem {
   View q, k, v;
-  Shape batch;
+  Shape batch;               // of all inputs
   Shape scores;              // batch dims, queries and keys
+  int score_rank = 0;        // of Q and K alone: batch dims of others stand before theirs
   Shape out;                 // in the order of Out
   Strides out_strides = {};  // of batch dims, queries and values
-  int64_t queries() const { return q.dims.back(2); }
-  int64_t keys() const { return k.dims.back(2); }
+  int64_t queries() const { return scores.back(2); }
+  int64_t keys() const { return scores.back(); }
   int64_t width() const { return q.dims.back(); }
   int64_t values() const { return v.dims.back(); }
 };
 
-// Joins the batch dims of `view` into `batch`; false where they do not broadcast.
-bool JoinBatch(const View& view, Shape& batch) {
-  const int rank = view.dims.rank() - 2;
+// Joins `dims`, without the last two, into `batch`; false where they do not broadcast.
+bool JoinBatch(absl::Span<const int64_t> dims, Shape& batch) {
+  const int rank = static_cast<int>(dims.size()) - 2;
   Shape joined;
   joined.resize(std::max(rank, batch.rank()));
   for (int i = 1; i <= joined.rank(); ++i) {
     const int64_t a = i <= batch.rank() ? batch.back(i) : 1;
-    const int64_t b = i <= rank ? view.dims.back(i + 2) : 1;
+    const int64_t b = i <= rank ? dims[rank - i] : 1;
     if (a != b && a != 1 && b != 1) return false;
     joined[joined.rank() - i] = a == 1 ? b : a;
   }
@@ -180,46 +183,84 @@ absl::Status OrderOut(const std::vector<int64_t>& axes, Problem& problem) {
   return absl::OkStatus();
 }
 
-// The dims of a bias by the dims of the scores, those of the first batch dim its period. An empty
-// shape where it does not fit.
-Shape BiasDims(const Shape& bias, const Shape& scores) {
-  const bool takes_turns = bias.rank() == scores.rank() + 1 && scores.rank() > 2;
-  if (!takes_turns && bias.rank() > scores.rank()) return {};
-  if (takes_turns && (bias[0] != 1 || bias[1] == 0 || scores[0] % bias[1] != 0)) return {};
+// Repeats the rows of a view, of which there is one, to be `count`.
+bool RepeatRows(int64_t count, View& view) {
+  const int rows = view.dims.rank() - 2;
+  if (view.dims[rows] == count || count == 1) return true;
+  if (view.dims[rows] != 1) return false;
+  view.dims[rows] = count;
+  view.strides[rows] = 0;
+  return true;
+}
+
+// Lets a bias make the scores larger, as a sum with it does.
+bool JoinBias(const Shape& bias, Problem& p) {
+  const int64_t rows = bias.rank() < 2 ? 1 : bias.back(2);
+  const int64_t columns = bias.rank() < 1 ? 1 : bias.back();
+  return (bias.rank() <= 2 || JoinBatch(bias.dims(), p.batch)) && RepeatRows(rows, p.q) &&
+         RepeatRows(columns, p.k);
+}
+
+bool IsTurning(const Attrs& attrs, int64_t bias) {
+  return absl::c_linear_search(attrs.turning, bias);
+}
+
+// The dims of a bias by those of the scores; of one that takes turns, the period stands for the
+// dim that it takes turns along. Empty where it does not fit.
+Shape BiasDims(const Shape& bias, bool turns, const Problem& p) {
+  const int rank = p.scores.rank();
+  const int turning = rank - p.score_rank;  // the first dim of the scores of Q and K
+  if (turns && (bias.rank() != p.score_rank + 1 || p.score_rank < 3 || bias[0] != 1)) return {};
+  if (!turns && bias.rank() > rank) return {};
   Shape dims;
-  dims.resize(scores.rank());
-  for (int i = 1; i <= std::min(bias.rank(), scores.rank()); ++i) {
-    const int at = scores.rank() - i;
+  dims.resize(rank);
+  for (int i = 1; i <= bias.rank() - (turns ? 1 : 0); ++i) {
+    const int at = rank - i;
     dims[at] = bias.back(i);
-    const bool turns = takes_turns && at == 0;
-    if (!turns && dims[at] != 1 && dims[at] != scores[at]) return {};
+    const bool fits = turns && at == turning ? dims[at] > 0 && p.scores[at] % dims[at] == 0
+                                             : dims[at] == 1 || dims[at] == p.scores[at];
+    if (!fits) return {};
   }
   return dims;
 }
 
+absl::Status CheckBiases(const OpContext& ctx, const Problem& p) {
+  const absl::Span<const Tensor* const> biases = ctx.inputs(kBias);
+  for (int64_t i = 0; i < std::ssize(biases); ++i) {
+    if (biases[i] == nullptr) continue;
+    if (BiasDims(biases[i]->shape, IsTurning(ctx.attrs<Attrs>(), i), p).rank() == 0) {
+      return InvalidArgument("input 'Bias' argument ", i, " has shape ", ToString(biases[i]->shape),
+                             ", which does not fit the scores ", ToString(p.scores));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Problem> Resolve(const OpContext& ctx) {
+  const auto& attrs = ctx.attrs<Attrs>();
   Problem p;
   INTERP_ASSIGN_OR_RETURN(p.q, ViewOf(ctx, kQ));
   INTERP_ASSIGN_OR_RETURN(p.k, ViewOf(ctx, kK));
   INTERP_ASSIGN_OR_RETURN(p.v, ViewOf(ctx, kV));
-  const bool fit = p.k.dims.back() == p.width() && p.v.dims.back(2) == p.keys() &&
-                   JoinBatch(p.q, p.batch) && JoinBatch(p.k, p.batch) && JoinBatch(p.v, p.batch) &&
-                   p.batch.rank() + 2 <= kMaxRank;
+  p.score_rank = std::max(p.q.dims.rank(), p.k.dims.rank());
+  bool fit = p.k.dims.back() == p.width() && JoinBatch(p.q.dims.dims(), p.batch) &&
+             JoinBatch(p.k.dims.dims(), p.batch);
+  const absl::Span<const Tensor* const> biases = ctx.inputs(kBias);
+  for (int64_t i = 0; fit && i < std::ssize(biases); ++i) {
+    fit = biases[i] == nullptr || IsTurning(attrs, i) || JoinBias(biases[i]->shape, p);
+  }
+  fit = fit && p.v.dims.back(2) == p.k.dims.back(2) && JoinBatch(p.v.dims.dims(), p.batch) &&
+        p.batch.rank() + 2 <= kMaxRank;
   if (!fit) {
     return InvalidArgument("queries ", ToString(p.q.dims), ", keys ", ToString(p.k.dims),
-                           " and values ", ToString(p.v.dims), " do not fit each other");
+                           ", values ", ToString(p.v.dims), " and what is added to the scores ",
+                           "do not fit each other");
   }
   p.scores = p.batch;
-  p.scores.push_back(p.queries());
-  p.scores.push_back(p.keys());
-  for (const Tensor* const bias : ctx.inputs(kBias)) {
-    if (bias != nullptr && BiasDims(bias->shape, p.scores).rank() == 0) {
-      return InvalidArgument("input 'Bias' has shape ", ToString(bias->shape),
-                             ", which does not broadcast to the scores ", ToString(p.scores),
-                             "; the pass fuse_attention joins the sum, unless it is disabled");
-    }
-  }
-  INTERP_RETURN_IF_ERROR(OrderOut(ctx.attrs<Attrs>().out_axes, p));
+  p.scores.push_back(p.q.dims.back(2));
+  p.scores.push_back(p.k.dims.back(2));
+  INTERP_RETURN_IF_ERROR(CheckBiases(ctx, p));
+  INTERP_RETURN_IF_ERROR(OrderOut(attrs.out_axes, p));
   return p;
 }
 
@@ -233,8 +274,9 @@ absl::Status Infer(InferContext& ctx) {
 int64_t Flops(const OpContext& ctx) {
   const absl::StatusOr<Problem> p = Resolve(ctx);
   if (!p.ok()) return 0;
-  return ToFlops(2.0 * static_cast<double>(p->scores.numel()) *
-                 static_cast<double>(p->width() + p->values()));
+  double scores = 1;
+  for (const int64_t dim : p->scores) scores *= static_cast<double>(dim);
+  return ToFlops(2 * scores * static_cast<double>(p->width() + p->values()));
 }
 
 // A bias as the heads read it.
@@ -247,11 +289,11 @@ struct Bias {
 };
 
 template <typename T>
-Bias<T> BiasOf(const Tensor& tensor, const Shape& scores) {
+Bias<T> BiasOf(const Tensor& tensor, bool turns, const Problem& p) {
   Bias<T> bias = {tensor.data<T>(), tensor.data<T>() + tensor.numel(),
-                  BiasDims(tensor.shape, scores)};
+                  BiasDims(tensor.shape, turns, p)};
   int64_t step = 1;
-  for (int i = scores.rank() - 1; i >= 0; step *= bias.dims[i--]) {
+  for (int i = p.scores.rank() - 1; i >= 0; step *= bias.dims[i--]) {
     bias.steps[i] = bias.dims[i] == 1 ? 0 : step;
   }
   return bias;
@@ -277,8 +319,10 @@ class Heads {
     q_ = BatchSteps(p_.q, p_.batch);
     k_ = BatchSteps(p_.k, p_.batch);
     v_ = BatchSteps(p_.v, p_.batch);
-    for (const Tensor* const bias : ctx.inputs(kBias)) {
-      if (bias != nullptr) biases_.push_back(BiasOf<T>(*bias, p_.scores));
+    const absl::Span<const Tensor* const> biases = ctx.inputs(kBias);
+    for (int64_t i = 0; i < std::ssize(biases); ++i) {
+      const bool turns = IsTurning(ctx.attrs<Attrs>(), i);
+      if (biases[i] != nullptr) biases_.push_back(BiasOf<T>(*biases[i], turns, p_));
     }
   }
 
@@ -323,7 +367,6 @@ template <typename T>
 absl::Status Attention(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Problem p, Resolve(ctx));
   if (ctx.output(kOut).numel() == 0) return absl::OkStatus();
-  const FlushDenormals flush;
   const auto scale = static_cast<T>(ctx.attrs<Attrs>().scale);
   const AttentionSizes<T> sizes = {p.queries(), p.keys(), p.width(), p.values(), scale};
   const Heads<T> heads(ctx, p, sizes);

@@ -1,5 +1,5 @@
 // Denormal numbers taken for zero, in operands and in results: by conv ops, transposed ones, matrix
-// products and the gradients of all.
+// products, attention and the gradients of all but the last.
 //
 // A product of a denormal number takes an Intel core some hundred cycles, and images that
 // activations have squeezed towards zero are full of them. Paddle's inference predictor flushes

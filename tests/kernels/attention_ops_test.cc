@@ -1,5 +1,8 @@
 // Attention, rotary positions and the ops of matching nets: what golden cases do not show.
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
 #include <set>
 
 #include "tests/kernels/op_runs.h"
@@ -26,6 +29,40 @@ TEST(AttentionOpsTest, AQueryThatSeesNothingGetsZeros) {
 
 TEST(AttentionOpsTest, NoKeysGiveZeros) {
   EXPECT_THAT(Values<float>(OutputsOf(Flash({1, 2, 1, 2}, {1, 0, 1, 2}))[0]), Each(0));
+}
+
+// The largest score of a row passes NaN by, but what is not a number stays none.
+TEST(AttentionOpsTest, ANaNInTheMaskIsSeen) {
+  constexpr float kNever = -std::numeric_limits<float>::infinity();
+  OpRun run = Flash({1, 2, 1, 2}, {1, 3, 1, 2});
+  run.inputs.push_back(
+      {"attn_mask", TensorOf<float>({1, 1, 2, 3}, {kNever, NAN, kNever, kNever, 0, kNever})});
+  const std::vector<float> out = Values<float>(OutputsOf(run)[0]);
+  EXPECT_TRUE(std::isnan(out[0]));
+  EXPECT_FALSE(std::isnan(out[2]));
+}
+
+// Values that no query of a block sees are not read.
+TEST(AttentionOpsTest, ValuesBehindAllQueriesAreNotRead) {
+  OpRun run = {"memory_efficient_attention",
+               {{"query", Numbers({1, 6, 1, 4}, 1)},
+                {"key", Numbers({1, 9, 1, 4}, 2)},
+                {"value", Numbers({1, 9, 1, 40}, 3)}},
+               {"output"},
+               "causal=true"};
+  const std::vector<float> expected = Values<float>(OutputsOf(run)[0]);
+  std::vector<float> values = Values<float>(run.inputs[2].second);
+  std::fill(values.begin() + 6 * 40, values.end(), NAN);
+  EXPECT_EQ(Values<float>(OutputsOf(With(run, 2, TensorOf<float>({1, 9, 1, 40}, values)))[0]),
+            expected);
+}
+
+TEST(AttentionOpsTest, ValuesOfNoWidthHaveWeights) {
+  OpRun run = Flash({1, 2, 1, 4}, {1, 5, 1, 4}, "return_softmax=true");
+  run.inputs[2].second = Numbers({1, 5, 1, 0}, 3);
+  run.outputs = {"out", "softmax_lse", "seed_offset", "softmax"};
+  const std::vector<float> weights = Values<float>(OutputsOf(run)[3]);
+  EXPECT_NEAR(std::accumulate(weights.begin(), weights.begin() + 5, 0.0F), 1, 1e-6);
 }
 
 TEST(AttentionOpsTest, RefusesWhatDoesNotFit) {

@@ -102,7 +102,7 @@ Form Masked(int64_t batch, int64_t queries, int64_t keys, int64_t width, int64_t
           R"(  transpose2(X=q) -> (Out=qt, XShape=s1) {axis=[0,2,1,3]}
   transpose2(X=k) -> (Out=kt, XShape=s2) {axis=[0,2,3,1]}
   transpose2(X=v) -> (Out=vt, XShape=s3) {axis=[0,2,1,3]}
-  matmul(X=qt, Y=kt) -> (Out=a) {alpha=0.5}
+  matmul(X=qt, Y=kt) -> (Out=a) {alpha=0.3}
   scale(X=a) -> (Out=b) {scale=0.7}
   elementwise_add(X=b, Y=m) -> (Out=c) {axis=-1}
   softmax(X=c) -> (Out=w) {axis=3}
@@ -159,6 +159,34 @@ Form Plain(int64_t batch, int64_t queries, int64_t keys) {
           {{"a", scores}, {"b", scores}}};
 }
 
+// A bias that makes the scores larger, whose dims the program does not tell.
+Form Grown(Shape q, Shape k, const Shape& v, const Shape& bias) {
+  Shape scores = {-1, -1, -1};
+  return {"grown",
+          R"(  matmul_v2(X=q, Y=k) -> (Out=a) {trans_y=true}
+  elementwise_add(X=a, Y=m) -> (Out=b) {axis=-1}
+  softmax(X=b) -> (Out=w) {axis=-1}
+  matmul_v2(X=w, Y=v) -> (Out=y)
+)",
+          {{"q", q}, {"k", k}, {"v", v}, {"m", bias}},
+          {{"a", scores}, {"b", scores}}};
+}
+
+// Windows that take turns with a mask while values have one dimension more.
+Form ManyValues() {
+  const Shape scores = {6, 4, 4};
+  return {"many values",
+          R"(  matmul_v2(X=q, Y=k) -> (Out=a) {trans_y=true}
+  reshape2(X=a) -> (Out=c, XShape=s1) {shape=[-1,2,4,4]}
+  elementwise_add(X=c, Y=m) -> (Out=d) {axis=-1}
+  reshape2(X=d) -> (Out=e, XShape=s2) {shape=[-1,4,4]}
+  softmax(X=e) -> (Out=w) {axis=-1}
+  matmul_v2(X=w, Y=v) -> (Out=y)
+)",
+          {{"q", {6, 4, 8}}, {"k", {6, 4, 8}}, {"v", {5, 6, 4, 3}}, {"m", {1, 2, 4, 4}}},
+          {{"a", scores}, {"c", {3, 2, 4, 4}}, {"d", {3, 2, 4, 4}}, {"e", scores}}};
+}
+
 std::vector<Form> AllForms() {
   std::vector<Form> forms = {Joined(2, 49, 3, 32), Joined(1, 197, 2, 64), Joined(3, 1, 2, 7),
                              Joined(1, 130, 1, 20), Joined(0, 5, 2, 8)};
@@ -172,6 +200,10 @@ std::vector<Form> AllForms() {
   forms.push_back(Windows(8, 4, 49));
   forms.push_back(Windows(6, 1, 16));
   forms.push_back(Windows(3, 3, 7));
+  forms.push_back(Grown({1, 4, 8}, {1, 5, 8}, {1, 5, 3}, {3, 1, 5}));
+  forms.push_back(Grown({2, 1, 8}, {2, 5, 8}, {2, 5, 3}, {2, 6, 5}));
+  forms.push_back(Grown({2, 4, 8}, {2, 1, 8}, {2, 7, 3}, {4, 7}));
+  forms.push_back(ManyValues());
   return forms;
 }
 
@@ -251,6 +283,7 @@ TEST(ScaledDotProductAttentionTest, RefusesWhatDoesNotFit) {
   biased.inputs.push_back({"Bias", Numbers({3, 3, 3}, 4)});
   OpRun turning = Attention(a, a, a);
   turning.inputs.push_back({"Bias", Numbers({1, 4, 3, 3}, 4)});
+  turning.attrs = "turning=[0]";
   ExpectRefusals({
       {Attention(a, {2, 3, 5}, a), "do not fit each other"},
       {Attention(a, a, {2, 4, 4}), "do not fit each other"},
@@ -265,8 +298,8 @@ TEST(ScaledDotProductAttentionTest, RefusesWhatDoesNotFit) {
       {Attention(a, a, a, "v_axes=[1,2], v_slice=[0]"), "'v_slice' is not an axis and an index"},
       {Attention(a, a, a, "out_axes=[0,2,1]"), "moves the last one"},
       {Attention(a, a, a, "out_axes=[0,0,2]"), "does not order the axes"},
-      {biased, "does not broadcast to the scores [2,3,3]"},
-      {turning, "does not broadcast to the scores [2,3,3]"},
+      {biased, "and what is added to the scores do not fit each other"},
+      {turning, "'Bias' argument 0 has shape [1,4,3,3], which does not fit the scores [2,3,3]"},
   });
 }
 
