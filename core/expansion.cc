@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/edit_op.h"
 
@@ -63,6 +64,10 @@ VarId Expansion::Add(absl::string_view type, std::initializer_list<Argument> inp
   Op& added = ops_.emplace_back();
   added.type = std::string(type);
   added.attrs = op_.attrs;
+  // Paddle's gradients of these have no defaults.
+  if (absl::StartsWith(type, "elementwise_") && added.FindAttr("axis") == nullptr) {
+    interp::SetAttr(added, "axis", -1);
+  }
   for (const Argument& argument : inputs) AddInput(added, argument.slot, {argument.id});
   AddOutput(added, output, {out});
   return out;

@@ -401,13 +401,40 @@ absl::StatusOr<Named> FindNamedVariables(const BackwardOptions& options, Program
   return named;
 }
 
+// Declares the variables from `first` on that one block alone names. Paddle runs no op whose output
+// has no declaration.
+void DeclareFrom(Program& program, VarId first) {
+  constexpr int32_t kNone = -1;
+  constexpr int32_t kSeveral = -2;
+  std::vector<int32_t> user(program.names.size() - first, kNone);
+  for (const Block& block : program.blocks) {
+    const auto note = [&](VarId id) {
+      if (id < first) return;
+      int32_t& by = user[id - first];
+      by = by == kNone || by == block.idx ? block.idx : kSeveral;
+    };
+    for (const Op& op : block.ops) {
+      for (const VarId id : EachArgument(op.inputs)) note(id);
+      for (const VarId id : EachArgument(op.outputs)) note(id);
+    }
+  }
+  for (size_t i = 0; i < user.size(); ++i) {
+    if (user[i] < 0) continue;
+    Var& var = program.blocks[user[i]].vars.emplace_back();
+    var.id = first + static_cast<VarId>(i);
+  }
+}
+
 // The program as it is differentiated.
 absl::StatusOr<Program> Verified(Program program, const OpRegistry& ops) {
   INTERP_RETURN_IF_ERROR(VerifyProgram(program, ops));
   // Gradients read what the ops read, which is to be seen of both.
   INTERP_ASSIGN_OR_RETURN(program, BindVariableAttributes(std::move(program), {.ops = ops}));
   // What ops are made of has gradients.
-  return ExpandOps(std::move(program), {.ops = ops});
+  const VarId first_part = static_cast<VarId>(program.names.size());
+  INTERP_ASSIGN_OR_RETURN(program, ExpandOps(std::move(program), {.ops = ops}));
+  DeclareFrom(program, first_part);
+  return program;
 }
 
 }  // namespace
