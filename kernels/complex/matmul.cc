@@ -6,6 +6,7 @@
 #include <complex>
 
 #include "core/op_def.h"
+#include "kernels/complex/promotion.h"
 #include "kernels/util/fill_zero.h"
 #include "kernels/util/loops.h"
 #include "kernels/util/zeroed_output.h"
@@ -100,8 +101,10 @@ absl::Status MatmulGrad(KernelContext& ctx) {
 
 INTERP_REGISTER_KERNELS("matmul_v2", {{DType::kComplex64, Matmul<std::complex<float>>},
                                       {DType::kComplex128, Matmul<std::complex<double>>}});
-INTERP_REGISTER_KERNELS("matmul_v2_grad", {{DType::kComplex64, MatmulGrad<std::complex<float>>},
-                                           {DType::kComplex128, MatmulGrad<std::complex<double>>}});
+INTERP_REGISTER_KERNELS(
+    "matmul_v2_grad",
+    {{DType::kComplex64, WithRealGradients<float, MatmulGrad<std::complex<float>>>},
+     {DType::kComplex128, WithRealGradients<double, MatmulGrad<std::complex<double>>>}});
 
 }  // namespace
 }  // namespace interp::nn

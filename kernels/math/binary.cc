@@ -1,6 +1,7 @@
 #include "kernels/math/binary.h"
 
 #include "absl/algorithm/container.h"
+#include "kernels/complex/promotion.h"
 #include "kernels/util/flops.h"
 #include "kernels/util/fused_forms.h"
 
@@ -10,17 +11,6 @@ namespace {
 using binary::kOut;
 using binary::kX;
 using binary::kY;
-
-bool IsDouble(DType dtype) { return dtype == DType::kFloat64 || dtype == DType::kComplex128; }
-
-// That of X, but where an operand is complex the complex type that holds both (Paddle's
-// PromoteTypesIfComplexExists, paddle/fluid/framework/data_type_transform.h).
-DType PromotedDType(const DTypeContext& ctx) {
-  const DType x = ctx.input(kX);
-  const DType y = ctx.input(kY);
-  if (x == y || (!IsComplex(x) && !IsComplex(y))) return x;
-  return IsDouble(x) || IsDouble(y) ? DType::kComplex128 : DType::kComplex64;
-}
 
 OpDef BinaryDef(absl::string_view type, std::vector<KernelDef> kernels) {
   return OpDef{.type = type,
@@ -55,7 +45,7 @@ OpDef ArithmeticDef(absl::string_view type, std::vector<KernelDef> kernels, Grad
   const bool complex =
       absl::c_any_of(kernels, [](const KernelDef& row) { return IsComplex(row.dtype); });
   OpDef def = BinaryDef(type, std::move(kernels));
-  if (complex) def.kernel_dtype = PromotedDType;
+  if (complex) def.kernel_dtype = PromotedDType<kX, kY>;
   def.gradient = std::move(gradient);
   def.parse = ParseAttrs<BinaryAttrs, ReadBinaryAttrs>;
   def.inplace = {{kX, kOut}, {kY, kOut}};

@@ -23,6 +23,7 @@
 #include <type_traits>
 
 #include "kernels/complex/complex_dtype.h"
+#include "kernels/complex/promotion.h"
 #include "kernels/math/binary.h"
 #include "kernels/util/reduce.h"
 #include "kernels/util/sum_of.h"
@@ -252,8 +253,12 @@ OpDef NumberGradDef(absl::string_view type) {
 template <typename Op>
 OpDef ComplexBinaryGradDef(absl::string_view type) {
   OpDef def = NumberGradDef<Op>(type);
-  def.kernels.push_back({DType::kComplex64, BinaryGrad<Op, std::complex<float>>});
-  def.kernels.push_back({DType::kComplex128, BinaryGrad<Op, std::complex<double>>});
+  def.kernel_dtype = PromotedDType<binary_grad::kX, binary_grad::kY, binary_grad::kOutGrad>;
+  def.infer_dtype = RealGradientDTypes;
+  def.kernels.push_back(
+      {DType::kComplex64, WithRealGradients<float, BinaryGrad<Op, std::complex<float>>>});
+  def.kernels.push_back(
+      {DType::kComplex128, WithRealGradients<double, BinaryGrad<Op, std::complex<double>>>});
   return def;
 }
 

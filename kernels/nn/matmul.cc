@@ -2,6 +2,7 @@
 //   Out = activation(alpha * op(X) op(Y) + bias)
 #include "kernels/nn/matmul.h"
 
+#include "kernels/complex/promotion.h"
 #include "kernels/nn/forced_float32.h"
 #include "kernels/util/flops.h"
 
@@ -122,6 +123,7 @@ OpDef MatmulV2Def() {
   OpDef def = MatmulDef("matmul_v2", ParseAttrs<MatmulAttrs, ReadMatmulV2>);
   def.kernels.push_back({DType::kInt32, Matmul<int32_t>});
   def.kernels.push_back({DType::kInt64, Matmul<int64_t>});
+  def.kernel_dtype = PromotedDType<kX, kY>;
   return def;
 }
 

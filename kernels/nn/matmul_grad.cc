@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "core/op_def.h"
+#include "kernels/complex/promotion.h"
 #include "kernels/util/flops.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/parallel_for.h"
@@ -194,6 +195,14 @@ OpDef GradDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
   };
 }
 
+// Complex rows are in kernels/complex.
+OpDef MatmulV2GradDef() {
+  OpDef def = GradDef("matmul_v2_grad", ParseAttrs<MatmulAttrs, ReadMatmulV2>, Infer);
+  def.kernel_dtype = PromotedDType<kX, kY, kOutGrad>;
+  def.infer_dtype = RealGradientDTypes;
+  return def;
+}
+
 constexpr SecondGradient kMulSecond = {
     .type = "mul_grad_grad",
     .values = {{{"X", "X"}, {"Y", "Y"}, {"DOut", "Out@GRAD"}}},
@@ -214,8 +223,7 @@ INTERP_REGISTER_OP(WithSecond<kMulSecond>(GradDef("mul_grad", ParseAttrs<MatmulA
                                                   Infer)));
 INTERP_REGISTER_OP(WithSecond<kMatmulSecond>(
     GradDef("matmul_grad", ParseAttrs<MatmulAttrs, ReadMatmul>, kInferWithoutLod)));
-INTERP_REGISTER_OP(WithSecond<kMatmulV2Second>(
-    GradDef("matmul_v2_grad", ParseAttrs<MatmulAttrs, ReadMatmulV2>, Infer)));
+INTERP_REGISTER_OP(WithSecond<kMatmulV2Second>(MatmulV2GradDef()));
 INTERP_REGISTER_OP(GradDef("bmm_grad", ParseAttrs<MatmulAttrs, ReadBmm>, kInferWithoutLod));
 
 }  // namespace
