@@ -41,27 +41,35 @@ absl::Status InterpGrad(KernelContext& ctx) {
   return ResampleGradient(x_grad->dtype, args, StreamOf(ctx));
 }
 
+// Rows of the ops by their names, for the methods that they are named for.
+bool IsNearest(const void* attrs) {
+  return static_cast<const InterpAttrs*>(attrs)->method == InterpMethod::kNearest;
+}
+bool IsNoCubic(const void* attrs) {
+  return static_cast<const InterpAttrs*>(attrs)->method != InterpMethod::kCubic;
+}
+
 constexpr std::initializer_list<DType> kCopied = {DType::kUndefined};
 constexpr std::initializer_list<DType> kBlended = {DType::kFloat32, DType::kFloat64,
                                                    DType::kFloat16};
 constexpr std::initializer_list<DType> kAddedUp = {DType::kFloat32, DType::kFloat64};
 
-INTERP_REGISTER_KERNELS("nearest_interp", RowsFor(kCopied, Interp));
-INTERP_REGISTER_KERNELS("nearest_interp_v2", RowsFor(kCopied, Interp));
-INTERP_REGISTER_KERNELS("linear_interp", RowsFor(kBlended, Interp));
-INTERP_REGISTER_KERNELS("linear_interp_v2", RowsFor(kBlended, Interp));
-INTERP_REGISTER_KERNELS("bilinear_interp", RowsFor(kBlended, Interp));
-INTERP_REGISTER_KERNELS("bilinear_interp_v2", RowsFor(kBlended, Interp));
-INTERP_REGISTER_KERNELS("trilinear_interp", RowsFor(kBlended, Interp));
-INTERP_REGISTER_KERNELS("trilinear_interp_v2", RowsFor(kBlended, Interp));
-INTERP_REGISTER_KERNELS("nearest_interp_grad", RowsFor(kAddedUp, InterpGrad));
-INTERP_REGISTER_KERNELS("nearest_interp_v2_grad", RowsFor(kAddedUp, InterpGrad));
-INTERP_REGISTER_KERNELS("linear_interp_grad", RowsFor(kAddedUp, InterpGrad));
-INTERP_REGISTER_KERNELS("linear_interp_v2_grad", RowsFor(kAddedUp, InterpGrad));
-INTERP_REGISTER_KERNELS("bilinear_interp_grad", RowsFor(kAddedUp, InterpGrad));
-INTERP_REGISTER_KERNELS("bilinear_interp_v2_grad", RowsFor(kAddedUp, InterpGrad));
-INTERP_REGISTER_KERNELS("trilinear_interp_grad", RowsFor(kAddedUp, InterpGrad));
-INTERP_REGISTER_KERNELS("trilinear_interp_v2_grad", RowsFor(kAddedUp, InterpGrad));
+INTERP_REGISTER_KERNELS("nearest_interp", RowsFor(kCopied, Interp, IsNearest));
+INTERP_REGISTER_KERNELS("nearest_interp_v2", RowsFor(kCopied, Interp, IsNearest));
+INTERP_REGISTER_KERNELS("linear_interp", RowsFor(kBlended, Interp, IsNoCubic));
+INTERP_REGISTER_KERNELS("linear_interp_v2", RowsFor(kBlended, Interp, IsNoCubic));
+INTERP_REGISTER_KERNELS("bilinear_interp", RowsFor(kBlended, Interp, IsNoCubic));
+INTERP_REGISTER_KERNELS("bilinear_interp_v2", RowsFor(kBlended, Interp, IsNoCubic));
+INTERP_REGISTER_KERNELS("trilinear_interp", RowsFor(kBlended, Interp, IsNoCubic));
+INTERP_REGISTER_KERNELS("trilinear_interp_v2", RowsFor(kBlended, Interp, IsNoCubic));
+INTERP_REGISTER_KERNELS("nearest_interp_grad", RowsFor(kAddedUp, InterpGrad, IsNoCubic));
+INTERP_REGISTER_KERNELS("nearest_interp_v2_grad", RowsFor(kAddedUp, InterpGrad, IsNoCubic));
+INTERP_REGISTER_KERNELS("linear_interp_grad", RowsFor(kAddedUp, InterpGrad, IsNoCubic));
+INTERP_REGISTER_KERNELS("linear_interp_v2_grad", RowsFor(kAddedUp, InterpGrad, IsNoCubic));
+INTERP_REGISTER_KERNELS("bilinear_interp_grad", RowsFor(kAddedUp, InterpGrad, IsNoCubic));
+INTERP_REGISTER_KERNELS("bilinear_interp_v2_grad", RowsFor(kAddedUp, InterpGrad, IsNoCubic));
+INTERP_REGISTER_KERNELS("trilinear_interp_grad", RowsFor(kAddedUp, InterpGrad, IsNoCubic));
+INTERP_REGISTER_KERNELS("trilinear_interp_v2_grad", RowsFor(kAddedUp, InterpGrad, IsNoCubic));
 
 }  // namespace
 }  // namespace interp::cuda

@@ -30,6 +30,7 @@ struct InterpState : KernelState {
 };
 
 // REQUIRES: not both channels-last logically and in memory.
+// T is void for what has no arithmetic.
 template <typename T, typename Weight>
 absl::Status Resample(KernelContext& ctx, const Tensor& x, Tensor& out) {
   const InterpAttrs& attrs = ctx.attrs<InterpAttrs>();
@@ -38,19 +39,25 @@ absl::Status Resample(KernelContext& ctx, const Tensor& x, Tensor& out) {
     return absl::OkStatus();
   }
   const ImageView view = InterpView(attrs, x, out.shape);
-  auto& state = ctx.state<InterpState<Weight>>();
-  INTERP_RETURN_IF_ERROR(FillInterpTaps(ctx, view, state.taps));
-  if constexpr (std::is_void_v<T>) {
+  // Nearest neighbours are copied whatever they are.
+  if (attrs.method == InterpMethod::kNearest) {
+    auto& state = ctx.state<InterpState<float>>();
+    INTERP_RETURN_IF_ERROR(FillInterpTaps(ctx, view, state.taps));
     ResampleNearest(ctx.num_threads(), view, state.taps, SizeOf(x.dtype), x.raw_data(),
                     out.mutable_raw_data());
+    return absl::OkStatus();
+  }
+  if constexpr (std::is_void_v<T>) {
+    return Unimplemented("attribute 'interp_method' is not nearest, and 'X' is ", Name(x.dtype));
   } else {
+    auto& state = ctx.state<InterpState<Weight>>();
+    INTERP_RETURN_IF_ERROR(FillInterpTaps(ctx, view, state.taps));
     ResampleBlend(ctx.num_threads(), view, state.taps, x.data<T>(), out.mutable_data<T>(),
                   state.scratch);
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
 }
 
-// T is void for nearest neighbours, which are copied whatever they are.
 template <typename T, typename Weight>
 absl::Status Interp(KernelContext& ctx) {
   const Tensor& x = ctx.input(kInterpX);
@@ -85,8 +92,6 @@ OpDef InterpDef(absl::string_view type, std::vector<KernelDef> kernels) {
   };
 }
 
-std::vector<KernelDef> NearestKernels() { return {{DType::kUndefined, Interp<void, float>}}; }
-
 std::vector<KernelDef> CubicKernels() {
   return {{DType::kFloat32, Interp<float, float>},
           {DType::kFloat64, Interp<double, double>},
@@ -97,6 +102,12 @@ std::vector<KernelDef> LinearKernels() {
   std::vector<KernelDef> kernels = CubicKernels();
   kernels.push_back({DType::kUInt8, Interp<uint8_t, float>});
   return kernels;
+}
+
+std::vector<KernelDef> NearestKernels() {
+  return {{DType::kFloat32, Interp<float, float>},
+          {DType::kFloat64, Interp<double, double>},
+          {DType::kUndefined, Interp<void, float>}};
 }
 
 INTERP_REGISTER_OP(InterpDef("nearest_interp", NearestKernels()));

@@ -11,19 +11,35 @@ constexpr IntSlots kSizes = {
     .name = "out size", .tensor = kInterpOutSize, .list = kInterpSizeTensor};
 constexpr int64_t kMostPixels = int64_t{1} << 30;  // per dimension: indices are 32 bits
 
-// The op's type says how to interpolate and how many dimensions.
-void SetMethod(absl::string_view type, InterpAttrs& attrs) {
-  const auto set = [&attrs](InterpMethod method, int min_rank, int max_rank) {
-    attrs.method = method;
-    attrs.min_rank = min_rank;
-    attrs.max_rank = max_rank;
-  };
+struct NamedMethod {
+  absl::string_view name;
+  InterpMethod method;
+  int min_rank;
+  int max_rank;
+};
+
+constexpr NamedMethod kMethods[] = {{"nearest", InterpMethod::kNearest, 4, 5},
+                                    {"linear", InterpMethod::kLinear, 3, 3},
+                                    {"bilinear", InterpMethod::kLinear, 4, 4},
+                                    {"trilinear", InterpMethod::kLinear, 5, 5},
+                                    {"bicubic", InterpMethod::kCubic, 4, 4}};
+
+// How to interpolate, and how many dimensions, is what `interp_method` says, whatever the op is
+// called, as in Paddle; programs that leave it out have what the op's type says.
+void SetMethod(AttrReader& reader, InterpAttrs& attrs) {
+  const absl::string_view type = reader.op().type;
   attrs.v2 = absl::StrContains(type, "_v2");
-  if (absl::StartsWith(type, "nearest")) set(InterpMethod::kNearest, 4, 5);
-  if (absl::StartsWith(type, "linear")) set(InterpMethod::kLinear, 3, 3);
-  if (absl::StartsWith(type, "bilinear")) set(InterpMethod::kLinear, 4, 4);
-  if (absl::StartsWith(type, "trilinear")) set(InterpMethod::kLinear, 5, 5);
-  if (absl::StartsWith(type, "bicubic")) set(InterpMethod::kCubic, 4, 4);
+  const std::string name =
+      reader.String("interp_method", std::string(type.substr(0, type.find("_interp"))));
+  for (const NamedMethod& known : kMethods) {
+    if (name != known.name) continue;
+    attrs.method = known.method;
+    attrs.min_rank = known.min_rank;
+    attrs.max_rank = known.max_rank;
+    return;
+  }
+  reader.Fail(absl::StrCat("attribute 'interp_method' is \"", name,
+                           "\", expected nearest, linear, bilinear, trilinear or bicubic"));
 }
 
 struct Scale {
@@ -91,7 +107,7 @@ CoordinateMap MapAxis(const InterpAttrs& attrs, const Scale& scale, const ImageV
 
 InterpAttrs ReadInterpAttrs(AttrReader& reader) {
   InterpAttrs attrs;
-  SetMethod(reader.op().type, attrs);
+  SetMethod(reader, attrs);
   attrs.gradient = absl::EndsWith(reader.op().type, "_grad");
   const std::string layout = reader.String("data_layout", "NCHW");
   attrs.channels_last = !layout.empty() && layout.back() == 'C';

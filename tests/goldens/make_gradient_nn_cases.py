@@ -329,6 +329,11 @@ def _interp(r, op):
             base.update(zip(("out_d", "out_h", "out_w")[-rank:], sizes))
             yield Case(f"{name}_{rank}d_{dtype}", {"X": g.conv_in(r, 2, 3, (3, 5, 4)[-rank:], nhwc).astype(dtype)}, "Out", base,
                        tol=(1e-5, 1e-6))         # coordinates are float32
+    for other in ("nearest", "bilinear", "bicubic"):      # the attribute says how, whatever the op is called
+        if other != method:
+            yield Case(f"as_{other}", {"X": r.f((2, 3, 5, 4))}, "Out",
+                       {"data_layout": "NCHW", "interp_method": other, "align_corners": False, "align_mode": 0, "scale": [] if v2 else 0.0,
+                        "out_d": -1, "out_h": 4, "out_w": 7}, tol=(1e-5, 1e-6))
 
 
 @cases("pad")

@@ -329,6 +329,10 @@ def _interp(r, op):
             yield extra.recast(one("half", rank, f, size=(5, 8, 7)), np.dtype(f), "float16")
     # Nobody reads the scale beside a SizeTensor.
     yield one("sizes_beside_whole_scale", rank, f, {"SizeTensor": [i32(v) for v in (5, 3, 6)[-rank:]], "Scale": i32(2)})
+    # The attribute says how, whatever the op is called.
+    for other, rank in (("nearest", 2), ("bilinear", 2), ("bicubic", 2), ("linear", 1), ("trilinear", 3)):
+        if other != method and (v2 or rank == 2):
+            yield one(f"as_{other}", rank, "float32", size=(5, 7, 9), interp_method=other)
 
 
 @cases("fake_quantize_abs_max", "fake_quantize_dequantize_abs_max", "fake_channel_wise_quantize_abs_max",
