@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "core/op_def.h"
 #include "kernels/util/indices.h"
@@ -101,15 +102,31 @@ void SoftCrossEntropy(int num_threads, const Lines& lines, const T* x, const T* 
   });
 }
 
-// The loss of labels that are positions on the axis.
+// Labels that came as floats: what is behind the point is dropped, as in Paddle. -1, which is no
+// position, where a value is no int32.
+template <typename From>
+std::vector<int64_t> WholeLabels(const Tensor& label) {
+  const From* const values = label.data<From>();
+  std::vector<int64_t> labels(static_cast<size_t>(label.numel()));
+  std::transform(values, values + label.numel(), labels.begin(), [](From value) {
+    constexpr From kBound = From(1 << 30);
+    return value > -kBound && value < kBound ? static_cast<int64_t>(value) : -1;
+  });
+  return labels;
+}
+
+// The loss of labels that are positions on the axis. Paddle has no gradient for labels of floats.
 template <typename T>
 absl::Status HardLoss(const Lines& lines, const T* x, const Tensor& label, int64_t ignored, T* loss,
                       T* matched = nullptr) {
-  return WithLabels(label, [&](const auto* labels) {
+  const auto run = [&](const auto* labels) {
     INTERP_RETURN_IF_ERROR(CheckLabels(labels, lines.count(), lines.length, ignored));
     HardCrossEntropy(lines, x, labels, ignored, loss, matched);
     return absl::OkStatus();
-  });
+  };
+  if (label.dtype == DType::kFloat32) return run(WholeLabels<float>(label).data());
+  if (label.dtype == DType::kFloat64) return run(WholeLabels<double>(label).data());
+  return WithLabels(label, run);
 }
 
 }  // namespace interp

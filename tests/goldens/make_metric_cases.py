@@ -114,6 +114,9 @@ def _cross_entropy(r, op):
     if op == "cross_entropy":
         yield one("soft_zero", zero, np.array([[0.5, 0.5, 0], [0, 0, 1]], "float32"), soft_label=True)
     yield one("lod", LoD(probabilities(r, (5, 4)), [[0, 2, 5]]), LoD(r.i((5, 1), 0, 3), [[0, 2, 5]]))
+    if op == "cross_entropy":
+        for dtype in FLOATS:      # of labels as well; what is behind the point is dropped
+            yield one(f"label_of_{dtype}", probabilities(r, (4, 3)), np.array([[1], [2.7], [-0.4], [0]], dtype))
 
 
 @cases("softmax_with_cross_entropy")
@@ -135,6 +138,8 @@ def _softmax_with_cross_entropy(r, op):
     yield one("vector", r.f((4,), -4, 4), np.array([2]), 0)
     yield one("wide", r.f((3, 700), -4, 4), r.i((3, 1), 0, 699))
     yield one("lod", LoD(r.f((5, 4)), [[0, 2, 5]]), r.i((5, 1), 0, 3))
+    for dtype in FLOATS:
+        yield one(f"label_of_{dtype}", r.f((4, 3)), np.array([[1], [2.7], [-0.4], [0]], dtype))
 
 
 # ----------------------------------------------------------------------------
