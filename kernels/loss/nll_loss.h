@@ -23,7 +23,8 @@ struct NllAttrs {
   }
 };
 
-// The first inputs of nll_loss and of its gradient: X [N,C,...], Label [N,...], Weight [C].
+// The first inputs of nll_loss and of its gradient: X [N,C,...], Label [N,...] or, of rows
+// alone, [N,1], Weight [C].
 inline constexpr int kNllX = 0;
 inline constexpr int kNllLabel = 1;
 inline constexpr int kNllWeight = 2;
@@ -36,7 +37,10 @@ inline absl::StatusOr<Shape> ResolveNll(const OpContext& ctx) {
   }
   Shape expected = {x[0]};
   for (int i = 2; i < x.rank(); ++i) expected.push_back(x[i]);
-  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kNllLabel, "Label", expected));
+  // Labels of rows may be a column.
+  if (x.rank() != 2 || !(ctx.input(kNllLabel).shape == Shape({x[0], 1}))) {
+    INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kNllLabel, "Label", expected));
+  }
   INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kNllWeight, "Weight", {x[1]}));
   return ctx.attrs<NllAttrs>().reduction == LossReduction::kNone ? expected : Shape{};
 }

@@ -190,6 +190,11 @@ absl::Status WriteFound(KernelContext& ctx, const UniqueSlots& slots, const Foun
   };
   INTERP_RETURN_IF_ERROR(write(attrs.indices, slots.indices, found.indices));
   INTERP_RETURN_IF_ERROR(write(attrs.inverse, slots.inverse, found.inverse));
+  // Paddle's Index of elements in the order of their first sight has the shape of a scalar X.
+  Tensor* const inverse = slots.inverse == kNone ? nullptr : ctx.optional_output(slots.inverse);
+  if (inverse != nullptr && attrs.order == Order::kFirstSeen && ctx.input(kX).shape.rank() == 0) {
+    inverse->shape = {};
+  }
   return write(attrs.counts, slots.counts, found.counts);
 }
 

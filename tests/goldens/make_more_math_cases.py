@@ -154,6 +154,9 @@ def _unique(r, op):
             yield Case(f"sorted_{dtype}_{axis[0] if axis else 'flat'}".replace("-", "m"), {"X": x}, "Out,Indices,Index,Counts",
                        {"dtype": g.INT64, "return_index": True, "return_inverse": True, "return_counts": True, "axis": axis,
                         "is_sorted": True})
+    for is_sorted in (False, True):
+        yield Case(f"scalar_{'sorted' if is_sorted else 'old'}", {"X": np.array(3, "float32")}, "Out,Index",
+                   {"dtype": g.INT64, "return_inverse": True, "axis": [], "is_sorted": is_sorted})
     yield Case("int32_indices", {"X": r.i((7,), 0, 3)}, "Out,Indices,Index,Counts",
                {"dtype": g.INT32, "return_index": True, "return_inverse": True, "return_counts": True, "axis": [], "is_sorted": True})
     yield Case("values_alone", {"X": r.i((7,), 0, 3)}, "Out,Indices,Index,Counts", {"dtype": g.INT64, "axis": [], "is_sorted": True},

@@ -296,6 +296,7 @@ def _nll_loss(r, op):
             yield Case(f"{red}_image_{dtype}", {"X": r.f((2, 3, 2, 4), -3, 0, dtype), "Label": r.i((2, 2, 4), 0, 2)}, "Out,Total_weight",
                        {"reduction": red, "ignore_index": -100})
     yield Case("all_ignored", {"X": r.f((3, 4), -3, 0), "Label": np.full((3,), 1)}, "Out,Total_weight", {"reduction": "mean", "ignore_index": 1})
+    yield Case("column", {"X": r.f((3, 4), -3, 0), "Label": np.array([[1], [3], [0]])}, "Out,Total_weight", {"reduction": "none", "ignore_index": -100})
 
 
 @cases("bpr_loss", gradient=True)
