@@ -14,6 +14,7 @@
 #include "interpreter/train/micro_batches.h"
 #include "passes/addto.h"
 #include "passes/feed_fetch.h"
+#include "passes/merged_update.h"
 #include "passes/pipeline.h"
 #include "passes/prune.h"
 #include "passes/readers.h"
@@ -140,6 +141,7 @@ absl::StatusOr<std::unique_ptr<MicroBatches>> CutIntoMicroBatches(MicroBatchOpti
     INTERP_ASSIGN_OR_RETURN(context.fetches, TrainingFetches(program, {}));
   }
   DropReaders(program, feeds);
+  MarkMergedUpdates(program);
   INTERP_ASSIGN_OR_RETURN(
       std::unique_ptr<MicroBatches> made,
       MicroBatches::Create(program, *context.feeds, *context.fetches, options, context.ops));

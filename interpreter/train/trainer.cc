@@ -16,6 +16,7 @@
 #include "interpreter/train/sequence_rows.h"
 #include "passes/addto.h"
 #include "passes/feed_fetch.h"
+#include "passes/merged_update.h"
 #include "passes/micro_batch_analysis.h"
 #include "passes/prune.h"
 #include "passes/readers.h"
@@ -96,6 +97,7 @@ absl::StatusOr<Program> MakeReadyToBeFed(Program main, TrainerOptions& options) 
   if (!options.fetches.empty()) as_loaded.fetches = options.fetches;
   INTERP_ASSIGN_OR_RETURN(main, DropRetiredSlots(std::move(main), as_loaded));
   INTERP_ASSIGN_OR_RETURN(main, DeclareStepGradients(std::move(main)));
+  MarkMergedUpdates(main);
   INTERP_RETURN_IF_ERROR(NameFeedsAndFetches(main, options));
   DropFedReaders(options.feeds, main);
   return main;
