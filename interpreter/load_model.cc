@@ -21,7 +21,7 @@ namespace interp {
 namespace {
 
 // What a file holds, for as long as this lives. Mapped, as a program is read once from end to end;
-// pipes and devices are read.
+// pipes are read. A device has no end, or nothing in it.
 class FileContent {
  public:
   static absl::StatusOr<FileContent> Open(const std::string& path) {
@@ -29,6 +29,8 @@ class FileContent {
     std::error_code error;
     if (std::filesystem::is_regular_file(path, error)) {
       INTERP_ASSIGN_OR_RETURN(content.mapped_, MappedFile::Open(path));
+    } else if (std::filesystem::is_character_file(path, error)) {
+      return InvalidArgument("'", path, "' is a device, expected a file");
     } else {
       INTERP_ASSIGN_OR_RETURN(content.read_, ReadFile(path));
     }

@@ -206,9 +206,9 @@ ExitCode Pack(PackFlags& flags, const CLI::App& command) {
   const absl::Status named = CheckNames(flags, *list);
   if (!named.ok()) return Fail(ExitCode::kUsage, named);
   if (flags.options.parts > std::ssize(list->pictures)) {
-    return Fail(ExitCode::kUsage, InvalidArgument("--parts ", flags.options.parts, ": there are ",
-                                                  list->pictures.size(),
-                                                  " pictures, expected one or more for each part"));
+    return Fail(ExitCode::kUsage,
+                InvalidArgument("--parts ", flags.options.parts, ": expected at most ",
+                                list->pictures.size(), ", a picture or more for each part"));
   }
   const absl::Status writable = CheckOutputs(flags, *list);
   if (absl::IsInvalidArgument(writable)) return Fail(ExitCode::kUsage, writable);
