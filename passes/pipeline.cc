@@ -28,6 +28,7 @@
 #include "passes/int8.h"
 #include "passes/kept_scales.h"
 #include "passes/mixed_precision.h"
+#include "passes/mobile_quantizers.h"
 #include "passes/move_channels.h"
 #include "passes/padded_weights.h"
 #include "passes/prune.h"
@@ -198,6 +199,7 @@ absl::StatusOr<PipelineResult> RunPipeline(Program program, const PassContext& c
 absl::StatusOr<PipelineResult> RunPasses(Program program, const PassContext& context,
                                          absl::Span<const Pass> passes,
                                          const PipelineOptions& options) {
+  NameMobileQuantizers(program);
   INTERP_ASSIGN_OR_RETURN(program, DropRetiredSlots(std::move(program), context));
   INTERP_ASSIGN_OR_RETURN(program, SplitFusedProducts(std::move(program)));
   INTERP_ASSIGN_OR_RETURN(program, CropPaddedWeights(std::move(program), context));
