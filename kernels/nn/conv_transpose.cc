@@ -10,6 +10,7 @@
 #include "kernels/nn/conv_direct.h"
 #include "kernels/nn/conv_transpose_blocks.h"
 #include "kernels/nn/conv_transpose_problem.h"
+#include "kernels/nn/conv_transpose_rows.h"
 #include "kernels/nn/conv_weights.h"
 #include "kernels/nn/gemm.h"
 #include "kernels/nn/onednn.h"
@@ -53,17 +54,6 @@ absl::Status Infer(InferContext& ctx) {
   ctx.SetShape(kOutput, TransposeOutputShape(problem, attrs.conv.channels_last_dims));
   return absl::OkStatus();
 }
-
-// The filter as one packed matrix [group_in, kernel_width * group_out] per kernel row and group, or
-// as PackBlocks makes it. Depthwise filters are instead one row of channels per kernel position.
-template <typename T>
-struct PackedFilter {
-  AlignedArray<T> data;
-  int64_t stride = 0;        // from one matrix or row to the next
-  std::vector<T> bias = {};  // by output channel, once or as BlockRow wants it; empty: none
-
-  const T* bias_data() const { return bias.empty() ? nullptr : bias.data(); }
-};
 
 template <typename T>
 PackedFilter<T> PackDepthwise(const T* filter, int64_t channels, int64_t positions) {
@@ -133,112 +123,30 @@ PackedFilter<T> PackFilter(const Tensor& filter, const ConvProblem& problem,
   return packed;
 }
 
-// out[x * stride + kx * dilation - pad, :] += columns[x, kx, :] for all x and kx that stay inside.
-template <typename T>
-void AddColumns(const WindowAxis& axis, const T* columns, int64_t channels, T* out,
-                int64_t out_stride) {
-  for (int64_t kx = 0; kx < axis.kernel; ++kx) {
-    const OutputRange valid = ValidOutputs(axis, kx);
-    for (int64_t x = valid.begin; x < valid.end; ++x) {
-      T* to = out + (x * axis.stride + kx * axis.dilation - axis.pad_begin) * out_stride;
-      const T* from = columns + (x * axis.kernel + kx) * channels;
-      for (int64_t c = 0; c < channels; ++c) to[c] += from[c];
-    }
-  }
-}
-
-// The same for a depthwise filter: `weights` has one row of channels per kx.
-template <typename T>
-void AddDepthwise(const WindowAxis& axis, const T* in, const T* weights, int64_t channels, T* out) {
-  for (int64_t kx = 0; kx < axis.kernel; ++kx) {
-    const OutputRange valid = ValidOutputs(axis, kx);
-    const T* w = weights + kx * channels;
-    for (int64_t x = valid.begin; x < valid.end; ++x) {
-      T* to = out + (x * axis.stride + kx * axis.dilation - axis.pad_begin) * channels;
-      const T* from = in + x * channels;
-      for (int64_t c = 0; c < channels; ++c) to[c] += from[c] * w[c];
-    }
-  }
-}
-
-// Index into the small image whose window position k covers `at` of the large one, or -1.
-int64_t Source(const WindowAxis& axis, int64_t at, int64_t k) {
-  const int64_t offset = at + axis.pad_begin - k * axis.dilation;
-  if (offset < 0 || offset % axis.stride != 0) return -1;
-  return offset / axis.stride < axis.out ? offset / axis.stride : -1;
-}
-
-// One row of the output: row `y` of plane `z` of image `n`.
-template <typename T>
-struct RowTask {
-  const ConvProblem& problem;
-  Window window;  // three axes
-  const PackedFilter<T>& filter;
-  FusedActivation activation;
-
-  int64_t columns_size() const { return window[2].out * window[2].kernel * problem.group_out(); }
-
-  // Adds what input row `in` contributes through kernel row `row`. `columns` is scratch.
-  void AddRow(const T* in, int64_t row, T* out, T* columns) const {
-    const T* packed = filter.data.data();
-    const WindowAxis& x = window[2];
-    if (problem.depthwise() && problem.group_out() == 1) {
-      return AddDepthwise(x, in, packed + row * x.kernel * filter.stride, problem.in_channels, out);
-    }
-    const int64_t rows = window[0].kernel * window[1].kernel;
-    for (int64_t g = 0; g < problem.groups; ++g) {
-      GemmPacked(x.out, problem.group_in(), x.kernel * problem.group_out(),
-                 in + g * problem.group_in(), problem.in_channels,
-                 packed + (g * rows + row) * filter.stride, columns, x.kernel * problem.group_out(),
-                 /*accumulate=*/false);
-      AddColumns(x, columns, problem.group_out(), out + g * problem.group_out(),
-                 problem.out_channels);
-    }
-  }
-
-  void Run(const T* image, int64_t z, int64_t y, const T* bias, T* out, T* columns) const {
-    const int64_t channels = problem.out_channels;
-    for (int64_t i = 0; i < window[2].in; ++i) {
-      for (int64_t c = 0; c < channels; ++c)
-        out[i * channels + c] = bias == nullptr ? T{0} : bias[c];
-    }
-    const int64_t in_row = window[2].out * problem.in_channels;
-    for (int64_t kz = 0; kz < window[0].kernel; ++kz) {
-      const int64_t iz = Source(window[0], z, kz);
-      for (int64_t ky = 0; iz >= 0 && ky < window[1].kernel; ++ky) {
-        const int64_t iy = Source(window[1], y, ky);
-        if (iy < 0) continue;
-        AddRow(image + (iz * window[1].out + iy) * in_row, kz * window[1].kernel + ky, out,
-               columns);
-      }
-    }
-    if constexpr (std::is_same_v<T, float>) {
-      ApplyActivation(activation, out, window[2].in * channels);
-    }
-  }
-};
-
 // Dense channels-last images in and out.
 template <typename T>
 absl::Status RunRows(KernelContext& ctx, const RowTask<T>& task, const T* in, T* out) {
   const Window& window = task.window;
+  const int64_t height = window[1].in;
   const int64_t planes = window[0].in;
-  const int64_t rows = task.problem.batch * planes * window[1].in;
+  const int64_t rows = task.problem.batch * planes * height;
   const int64_t chunks = std::min<int64_t>(ctx.num_threads(), rows);
   const int64_t columns_size = task.columns_size();
   INTERP_ASSIGN_OR_RETURN(const Workspace scratch,
                           ctx.workspace(static_cast<size_t>(chunks * columns_size) * sizeof(T)));
   const T* const bias = task.filter.bias_data();
-  const int64_t in_image = window[0].out * window[1].out * window[2].out * task.problem.in_channels;
-  const int64_t out_row = window[2].in * task.problem.out_channels;
+  const int64_t in_image = window[0].out * window[1].out * task.in_row();
   ParallelFor(ctx.num_threads(), chunks, /*grain=*/1, [&](int64_t begin, int64_t end) {
     for (int64_t chunk = begin; chunk < end; ++chunk) {
-      T* columns = static_cast<T*>(scratch.data()) + chunk * columns_size;
-      for (int64_t r = rows * chunk / chunks; r < rows * (chunk + 1) / chunks; ++r) {
-        const int64_t y = r % window[1].in;
-        const int64_t z = r / window[1].in % planes;
-        const T* image = in + r / window[1].in / planes * in_image;
-        task.Run(image, z, y, bias, out + r * out_row, columns);
+      T* const columns = scratch.data<T>() + chunk * columns_size;
+      const int64_t stop = rows * (chunk + 1) / chunks;
+      for (int64_t r = rows * chunk / chunks; r < stop;) {
+        const int64_t plane = r / height;
+        const int64_t first = r - plane * height;
+        const int64_t last = std::min(height, first + stop - r);
+        task.Run(in + plane / planes * in_image, plane % planes, first, last, bias,
+                 out + r * task.out_row(), columns);
+        r += last - first;
       }
     }
   });

@@ -75,6 +75,63 @@ TEST(ConvTransposeTest, WindowsSideBySide) {
   }
 }
 
+// A window over each pixel, and how windows lie.
+struct Overlap {
+  int64_t in, out, height, width;
+  int64_t kernel, stride, padding, dilation, groups;
+};
+
+// By its definition, for one image.
+std::vector<double> OverlapReference(const Overlap& o, const Shape& shape, const Tensor& x,
+                                     const Tensor& filter) {
+  std::vector<double> y(static_cast<size_t>(shape.numel()));
+  const int64_t group_in = o.in / o.groups;
+  const int64_t group_out = o.out / o.groups;
+  for (int64_t i = 0; i < x.numel() * group_out * o.kernel * o.kernel; ++i) {
+    const int64_t kx = i % o.kernel;
+    const int64_t ky = i / o.kernel % o.kernel;
+    const int64_t c = i / o.kernel / o.kernel % group_out;
+    const int64_t pixel = i / o.kernel / o.kernel / group_out;
+    const int64_t channel = pixel / o.width / o.height % o.in;
+    const int64_t n = pixel / o.width / o.height / o.in;
+    const int64_t oy = pixel / o.width % o.height * o.stride + ky * o.dilation - o.padding;
+    const int64_t ox = pixel % o.width * o.stride + kx * o.dilation - o.padding;
+    if (oy < 0 || oy >= shape[2] || ox < 0 || ox >= shape[3]) continue;
+    const int64_t oc = channel / group_in * group_out + c;
+    const float tap =
+        filter.data<float>()[((channel * group_out + c) * o.kernel + ky) * o.kernel + kx];
+    y[((n * o.out + oc) * shape[2] + oy) * shape[3] + ox] += double{x.data<float>()[pixel]} * tap;
+  }
+  return y;
+}
+
+// Products are of several rows at once, which do not always divide the height.
+TEST(ConvTransposeTest, WindowsThatOverlap) {
+  const Overlap cases[] = {{6, 300, 9, 8, 4, 2, 1, 1, 1},  {5, 3, 7, 6, 4, 2, 1, 1, 1},
+                           {4, 6, 5, 9, 3, 1, 1, 1, 1},    {8, 600, 6, 20, 3, 3, 0, 2, 1},
+                           {6, 9, 8, 5, 5, 3, 2, 1, 3},    {10, 10, 6, 7, 3, 2, 1, 1, 10},
+                           {4, 1500, 5, 16, 3, 2, 0, 1, 2}};
+  for (const Overlap& o : cases) {
+    const Tensor x = Numbers({2, o.in, o.height, o.width}, 1);
+    const Tensor filter = Numbers({o.in, o.out / o.groups, o.kernel, o.kernel}, 2);
+    const OpRun run = {"conv2d_transpose",
+                       {{"Input", x}, {"Filter", filter}},
+                       {"Output"},
+                       absl::StrCat("strides=[", o.stride, ",", o.stride, "], paddings=[",
+                                    o.padding, ",", o.padding, "], dilations=[", o.dilation, ",",
+                                    o.dilation, "], groups=", o.groups)};
+    SCOPED_TRACE(run.attrs);
+    const Tensor out = OutputsOf(run)[0];
+    const std::vector<float> values = ::interp::testing::Values<float>(out);
+    const std::vector<double> wide(values.begin(), values.end());
+    EXPECT_THAT(wide, ::testing::Pointwise(::testing::DoubleNear(1e-4),
+                                           OverlapReference(o, out.shape, x, filter)));
+    CoreOptions options;
+    options.num_threads = 3;
+    EXPECT_EQ(::interp::testing::Values<float>(OutputsOf(run, options)[0]), values);
+  }
+}
+
 // What fuse_conv takes into a transposed convolution: the result is that of the ops one by one.
 std::vector<float> RunTransposed(const std::string& attrs, const Shape& filter, int64_t channels,
                                  bool fused) {
