@@ -10,20 +10,22 @@ namespace {
 
 bool Binds(const Slot* slot) { return slot != nullptr && !slot->args.empty(); }
 
-// Empty where the op keeps its name.
-absl::string_view NameOfQuantizer(const Op& op) {
-  const bool writes_scale = Binds(op.FindOutput("OutScale"));
-  const bool per_channel = op.FindAttr("quant_axis") != nullptr;
-  if (!writes_scale || per_channel) return "";
-  if (!Binds(op.FindInput("InScale"))) return "fake_quantize_abs_max";
+// Whether the op has a scale that training has kept.
+bool QuantizesByKeptScale(const Op& op) {
   AttrReader attrs(op);
-  return attrs.Bool("is_test", false) ? "fake_quantize_moving_average_abs_max" : "";
+  const bool tests = attrs.Bool("is_test", false) && attrs.status().ok();
+  const bool per_channel = op.FindAttr("quant_axis") != nullptr;
+  return tests && !per_channel && Binds(op.FindInput("InScale")) &&
+         Binds(op.FindOutput("OutScale"));
 }
 
-absl::string_view NameOfDequantizer(const Op& op) {
-  if (Binds(op.FindInput("Scales"))) return "fake_channel_wise_dequantize_max_abs";
-  const bool whole = Binds(op.FindInput("Scale")) && op.FindAttr("max_range") != nullptr;
-  return whole ? "fake_dequantize_max_abs" : "";
+// Empty where the op keeps its name.
+absl::string_view NameOf(const Op& op) {
+  if (op.type == "quantize" && QuantizesByKeptScale(op)) {
+    return "fake_quantize_moving_average_abs_max";
+  }
+  const bool per_channel = op.type == "dequantize" && Binds(op.FindInput("Scales"));
+  return per_channel ? "fake_channel_wise_dequantize_max_abs" : "";
 }
 
 }  // namespace
@@ -31,13 +33,10 @@ absl::string_view NameOfDequantizer(const Op& op) {
 void NameMobileQuantizers(Program& program) {
   for (Block& block : program.blocks) {
     for (Op& op : block.ops) {
-      const bool quantizes = op.type == "quantize";
-      if (!quantizes && op.type != "dequantize") continue;
       // oneDNN's have Input and Output.
       const bool mobile =
           Binds(op.FindInput("X")) && !Binds(op.FindInput("Input")) && Binds(op.FindOutput("Out"));
-      if (!mobile) continue;
-      const absl::string_view name = quantizes ? NameOfQuantizer(op) : NameOfDequantizer(op);
+      const absl::string_view name = mobile ? NameOf(op) : "";
       if (!name.empty()) op.type = std::string(name);
     }
   }

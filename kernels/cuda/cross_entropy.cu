@@ -24,6 +24,14 @@ struct HardLabel {
   int64_t position;  // -1: none
   float otherwise;   // the loss of none
 };
+// What is behind the point is dropped, as in Paddle; -1, which is no position, where it is no
+// int32.
+template <typename T>
+__device__ int64_t WholeLabel(T label) {
+  constexpr T kBound = T(1 << 30);
+  return label > -kBound && label < kBound ? static_cast<int64_t>(label) : -1;
+}
+
 __device__ int64_t ReadLabel(const Labels& labels, int64_t line) {
   switch (labels.dtype) {
     case DType::kUInt8:
@@ -34,6 +42,10 @@ __device__ int64_t ReadLabel(const Labels& labels, int64_t line) {
       return static_cast<const int16_t*>(labels.data)[line];
     case DType::kInt32:
       return static_cast<const int32_t*>(labels.data)[line];
+    case DType::kFloat32:
+      return WholeLabel(static_cast<const float*>(labels.data)[line]);
+    case DType::kFloat64:
+      return WholeLabel(static_cast<const double*>(labels.data)[line]);
     default:
       return static_cast<const int64_t*>(labels.data)[line];
   }
@@ -181,7 +193,10 @@ __global__ void __launch_bounds__(kBlockThreads)
   }
 }
 
-absl::Status CheckLabels(const Labels& labels) {
+// Paddle has no gradient for labels of floats.
+absl::Status CheckLabels(const Labels& labels, bool for_gradient) {
+  const bool real = labels.dtype == DType::kFloat32 || labels.dtype == DType::kFloat64;
+  if (real && !for_gradient) return absl::OkStatus();
   if (labels.soft) return absl::OkStatus();
   switch (labels.dtype) {
     case DType::kUInt8:
@@ -198,7 +213,7 @@ absl::Status CheckLabels(const Labels& labels) {
 }  // namespace
 
 absl::Status CrossEntropy(const CrossEntropyArguments& arguments, cudaStream_t stream) {
-  INTERP_RETURN_IF_ERROR(CheckLabels(arguments.labels));
+  INTERP_RETURN_IF_ERROR(CheckLabels(arguments.labels, /*for_gradient=*/false));
   CrossEntropyArguments args = arguments;
   if (!args.of_logits && args.softmax == args.x) args.softmax = nullptr;
   const int64_t lines = args.shape.outer * args.shape.inner;
@@ -208,7 +223,7 @@ absl::Status CrossEntropy(const CrossEntropyArguments& arguments, cudaStream_t s
 }
 
 absl::Status CrossEntropyGradient(const CrossEntropyGradientArguments& args, cudaStream_t stream) {
-  INTERP_RETURN_IF_ERROR(CheckLabels(args.labels));
+  INTERP_RETURN_IF_ERROR(CheckLabels(args.labels, /*for_gradient=*/true));
   const int64_t lines = args.shape.outer * args.shape.inner;
   if (lines * args.shape.length == 0) return absl::OkStatus();
   return Launch(LossGradientRows, RowBlocks(lines, args.shape.length),

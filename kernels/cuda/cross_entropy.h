@@ -15,7 +15,7 @@ namespace interp::cuda {
 // that is neither on the axis nor `ignored` makes loss and gradient of its line NaN.
 struct Labels {
   const void* data = nullptr;
-  DType dtype = DType::kInt64;  // integers; of weights not read
+  DType dtype = DType::kInt64;  // of weights not read
   bool soft = false;
   int64_t ignored = -100;
 };

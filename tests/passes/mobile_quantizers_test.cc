@@ -13,14 +13,11 @@ using ::testing::ElementsAre;
 TEST(MobileQuantizers, GetTheirNamesBack) {
   Program program = testing::Parse(R"(block 0
   quantize(X=x, InScale=s) -> (Out=a, OutScale=s) {is_test=true}
-  quantize(X=x) -> (Out=b, OutScale=t)
   dequantize(X=a, Scales=[c, s]) -> (Out=d)
-  dequantize(X=a, Scale=s) -> (Out=e) {max_range=8.0}
 )");
   NameMobileQuantizers(program);
-  EXPECT_THAT(testing::OpTypes(program),
-              ElementsAre("fake_quantize_moving_average_abs_max", "fake_quantize_abs_max",
-                          "fake_channel_wise_dequantize_max_abs", "fake_dequantize_max_abs"));
+  EXPECT_THAT(testing::OpTypes(program), ElementsAre("fake_quantize_moving_average_abs_max",
+                                                     "fake_channel_wise_dequantize_max_abs"));
 }
 
 TEST(MobileQuantizers, OthersKeepTheirs) {
@@ -28,8 +25,8 @@ TEST(MobileQuantizers, OthersKeepTheirs) {
   quantize(Input=x) -> (Output=a)
   dequantize(Input=a) -> (Output=b)
   quantize(X=x, InScale=s) -> (Out=a, OutScale=s)
-  quantize(X=x) -> (Out=c)
-  dequantize(X=c) -> (Out=d)
+  quantize(X=x) -> (Out=c, OutScale=t)
+  dequantize(X=c, Scale=t) -> (Out=d) {max_range=8.0}
 )");
   NameMobileQuantizers(program);
   EXPECT_THAT(testing::OpTypes(program),

@@ -129,8 +129,8 @@ TEST_F(CompareCommandTest, BadRequestsAreUsageErrors) {
   EXPECT_THAT(error({"--a= "}), HasSubstr("A: the flags are blank"));
   EXPECT_THAT(error({"--a", ""}), HasSubstr("--a: the value is empty"));
   EXPECT_THAT(error({"--b=--no-gc \""}), HasSubstr("have no second \""));
-  EXPECT_THAT(error({"--b=--precision bf16", "--feed", "image=random:1x1"}),
-              HasSubstr("A: feed 'image' is float32[1,1]"));
+  EXPECT_THAT(error({"--b=--precision bf16", "--feed", "image=random:2x3"}),
+              HasSubstr("A: feed 'image' is float32[2,3]"));
   EXPECT_THAT(error({Write("a.txt", Chain("1.0"))}),
               HasSubstr("A and B compute no variable of one name"));
 }
