@@ -6,15 +6,9 @@
 namespace interp {
 namespace {
 
-// -1, as any negative dim, fits every size. The rule is Paddle's: dims may lack at the end, as
-// labels are fed as [6] for [-1, 1], and the rows of sequences are never counted. A scalar lacks
-// them all, so it fits a scalar only.
-bool FitsDeclared(const Tensor& fed, const Shape& declared) {
-  const Shape& shape = fed.shape;
-  if (shape.rank() == 0) return declared.rank() == 0;
-  if (shape.rank() > declared.rank()) return false;
-  const int rows = fed.lod.empty() ? 0 : 1;
-  return std::equal(shape.begin() + rows, shape.end(), declared.begin() + rows,
+// -1, as any negative dim, fits every size.
+bool FitsDeclared(const Shape& shape, const Shape& declared) {
+  return std::equal(shape.begin(), shape.end(), declared.begin(), declared.end(),
                     [](int64_t dim, int64_t want) { return want < 0 || dim == want; });
 }
 
@@ -40,7 +34,7 @@ absl::Status CheckFeeds(absl::Span<const Tensor> feeds, const std::vector<FeedSp
     if (absl::Status lod = CheckLod(fed.lod, fed.shape); !lod.ok()) {
       return Annotate(lod, absl::StrCat("feed '", spec.name, "'"));
     }
-    if (FitsDeclared(fed, spec.shape)) continue;
+    if (FitsDeclared(fed.shape, spec.shape)) continue;
     if (spec.check_shape) {
       return mismatch("; the program itself asks for this check (need_check_feed)");
     }

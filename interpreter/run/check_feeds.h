@@ -11,10 +11,9 @@
 namespace interp {
 
 // InvalidArgument, with the feed's name, for a dtype, a LoD or memory that does not fit `specs`,
-// and for dims other than those declared, of which -1 is any, the last ones may be left out, and
-// the first is free with a LoD; of a feed that an op overwrites, the declaration may tell of the
-// later value, and they are all free. `check_shapes` false: dims are checked only where the program
-// asks for it.
+// and for dims other than those declared, of which -1 is any; of a feed that an op overwrites, the
+// declaration may tell of the later value, and they are free. `check_shapes` false: dims are
+// checked only where the program asks for it.
 absl::Status CheckFeeds(absl::Span<const Tensor> feeds, const std::vector<FeedSpec>& specs,
                         bool check_shapes);
 
