@@ -81,16 +81,4 @@ absl::StatusOr<std::vector<VarId>> DataVars(const Program& program) {
   return data;
 }
 
-absl::StatusOr<std::vector<VarId>> UnreadDataVars(const Program& program) {
-  INTERP_ASSIGN_OR_RETURN(std::vector<VarId> data, DataVars(program));
-  std::vector<bool> read(program.names.size(), false);
-  for (const Block& block : program.blocks) {
-    for (const Op& op : block.ops) {
-      for (const VarId id : EachArgument(op.inputs)) read[id] = true;
-    }
-  }
-  std::erase_if(data, [&](VarId id) { return read[id]; });
-  return data;
-}
-
 }  // namespace interp

@@ -21,7 +21,5 @@ absl::StatusOr<std::vector<VarId>> FetchVars(const Program& program);
 // of block 0 that need_check_feed marks or an op reads before any has written them, persistable
 // ones apart, in the order of their declarations.
 absl::StatusOr<std::vector<VarId>> DataVars(const Program& program);
-// Those of DataVars that no op reads, in any block: what they are fed does not matter.
-absl::StatusOr<std::vector<VarId>> UnreadDataVars(const Program& program);
 
 }  // namespace interp

@@ -30,7 +30,6 @@ namespace {
 struct DataUse {
   std::vector<FeedSpec> feeds;
   std::vector<std::string> sparse;  // see SparseVars
-  std::vector<std::string> unread;  // see UnreadDataVars
   bool random = true;               // as training does; an evaluation leaves nothing to chance
 };
 
@@ -64,7 +63,7 @@ absl::StatusOr<std::shared_ptr<SampleSource>> ReadData(const std::vector<std::st
     if (!IsRecordFile(file) && !IsSlotFile(file)) continue;
     return InvalidArgument(file, ": .rec and .slot files cannot be mixed with other data");
   }
-  INTERP_ASSIGN_OR_RETURN(Dataset data, ReadTrainingData(files, use.feeds, max_bytes, use.unread));
+  INTERP_ASSIGN_OR_RETURN(Dataset data, ReadTrainingData(files, use.feeds, max_bytes));
   return SourceOf(std::make_shared<const Dataset>(std::move(data)));
 }
 
@@ -80,13 +79,6 @@ absl::Status CheckOnlyReads(const Plan& plan, const std::vector<ParamDecl>& trai
     }
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::vector<std::string>> NamesOfUnread(const Program& program) {
-  INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> unread, UnreadDataVars(program));
-  std::vector<std::string> names;
-  for (const VarId id : unread) names.push_back(program.NameOf(id));
-  return names;
 }
 
 absl::StatusOr<Evaluation> MakeEvaluation(const TrainFlags& flags, const CoreOptions& options,
@@ -107,7 +99,6 @@ absl::StatusOr<Evaluation> MakeEvaluation(const TrainFlags& flags, const CoreOpt
   }
   Evaluation evaluation;
   evaluation.sparse_vars = SparseVars(model.program);
-  INTERP_ASSIGN_OR_RETURN(evaluation.unread_vars, NamesOfUnread(model.program));
   CoreOptions on_same_devices = options;
   on_same_devices.devices = trainer.devices();
   INTERP_ASSIGN_OR_RETURN(evaluation.core,
@@ -312,10 +303,8 @@ absl::Status FollowRank0(const TrainFlags& flags, TrainSession& session) {
 }
 
 absl::Status ReadSamples(const TrainFlags& flags, TrainSession& session) {
-  const DataUse use{.feeds = session.trainer->feeds(),
-                    .sparse = session.sparse_vars,
-                    .unread = session.unread_vars,
-                    .random = true};
+  const DataUse use{
+      .feeds = session.trainer->feeds(), .sparse = session.sparse_vars, .random = true};
   INTERP_ASSIGN_OR_RETURN(session.data, ReadData(flags.data, use, flags, session.warnings));
   const int64_t num_samples = session.data->num_samples();
   session.order = {.num_samples = num_samples, .batches = flags.batches};
@@ -389,7 +378,6 @@ absl::Status PrepareEvaluation(const TrainFlags& flags, const CoreOptions& optio
   blame = ExitCode::kUsage;
   const DataUse use{.feeds = session.evaluation->core->plan().feeds,
                     .sparse = session.evaluation->sparse_vars,
-                    .unread = session.evaluation->unread_vars,
                     .random = false};
   INTERP_ASSIGN_OR_RETURN(session.evaluation->data,
                           ReadData(flags.eval_data, use, flags, session.warnings));
@@ -427,7 +415,6 @@ absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const Core
   const std::vector<ParamDecl> declared = ParamsOf(model.program);
   const std::vector<std::string> parameters = ParametersOfSteps(model.program, declared);
   session.sparse_vars = SparseVars(model.program);
-  INTERP_ASSIGN_OR_RETURN(session.unread_vars, NamesOfUnread(model.program));
   INTERP_ASSIGN_OR_RETURN(
       session.trainer,
       Annotate(Trainer::Create(std::move(model.program), model.scope, std::move(trainer_options)),

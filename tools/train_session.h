@@ -69,7 +69,6 @@ struct Evaluation {
   std::unique_ptr<InterpreterCore> core;
   std::shared_ptr<SampleSource> data;
   std::vector<std::string> sparse_vars;  // see SparseVars
-  std::vector<std::string> unread_vars;  // see UnreadDataVars
 
   // The means of its fetches. `num_skipped` becomes how many samples are damaged and left out.
   absl::StatusOr<std::vector<NamedTensor>> Run(int64_t batch_size, const EvaluationLimits& limits,
@@ -81,7 +80,6 @@ struct TrainSession {
   std::unique_ptr<Trainer> trainer;
   std::shared_ptr<SampleSource> data;
   std::vector<std::string> sparse_vars;  // see SparseVars
-  std::vector<std::string> unread_vars;  // see UnreadDataVars
   std::optional<Evaluation> evaluation;
   ParametersToSave saved;
   std::optional<Checkpoints> checkpoints;  // with --checkpoint

@@ -3,14 +3,11 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
@@ -146,28 +143,10 @@ absl::StatusOr<std::vector<NamedTensor>> ReadArgument(const std::string& argumen
   return ReadOne(name, path, feeds, max_bytes);
 }
 
-// Adds one zero a sample for each of `feeds` that the data lack: a feed may lack dims at the end
-// (CheckFeeds).
-absl::Status AddZeros(const std::vector<FeedSpec>& feeds, Dataset& dataset) {
-  for (size_t i = 0; i < feeds.size(); ++i) {
-    const FeedSpec& feed = feeds[i];
-    if (i < dataset.arrays.size() && dataset.arrays[i].first == feed.name) continue;
-    Tensor zeros;
-    zeros.dtype = feed.dtype == DType::kUndefined ? DType::kFloat32 : feed.dtype;
-    zeros.shape = {dataset.num_samples};
-    INTERP_RETURN_IF_ERROR(zeros.Allocate(SystemAllocator()));
-    std::memset(zeros.mutable_raw_data(), 0, zeros.size_bytes());
-    dataset.arrays.emplace(dataset.arrays.begin() + static_cast<std::ptrdiff_t>(i), feed.name,
-                           std::move(zeros));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<Dataset> ReadTrainingData(const std::vector<std::string>& arguments,
-                                         const std::vector<FeedSpec>& feeds, size_t max_bytes,
-                                         const std::vector<std::string>& unread) {
+                                         const std::vector<FeedSpec>& feeds, size_t max_bytes) {
   std::vector<NamedTensor> arrays;
   absl::flat_hash_set<std::string> given;  // names of `arrays`
   for (const std::string& argument : arguments) {
@@ -184,13 +163,7 @@ absl::StatusOr<Dataset> ReadTrainingData(const std::vector<std::string>& argumen
       arrays.push_back(std::move(array));
     }
   }
-  std::vector<FeedSpec> needed;
-  absl::c_copy_if(feeds, std::back_inserter(needed), [&](const FeedSpec& feed) {
-    return given.contains(feed.name) || !absl::c_linear_search(unread, feed.name);
-  });
-  INTERP_ASSIGN_OR_RETURN(Dataset dataset, FitDataset(arrays, needed));
-  INTERP_RETURN_IF_ERROR(AddZeros(feeds, dataset));
-  return dataset;
+  return FitDataset(arrays, feeds);
 }
 
 }  // namespace interp

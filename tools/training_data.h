@@ -18,12 +18,10 @@ namespace interp {
 //   file.csv        see core/io/csv.h
 //   idx files       of MNIST; without NAME= images go to the only feed of floats, labels to the
 //                   only one of integers
-// A feed of `unread`, whose values do not matter (UnreadDataVars), may have no array, and gets
-// zeros. gzip-compressed idx and csv files (.gz) are taken as they are. Errors start with the
-// argument; ResourceExhausted where the text of a file, or the arrays of a file or folder, take
-// more than `max_bytes`.
+// gzip-compressed idx and csv files (.gz) are taken as they are. Errors start with the argument;
+// ResourceExhausted where the text of a file, or the arrays of a file or folder, take more than
+// `max_bytes`.
 absl::StatusOr<Dataset> ReadTrainingData(const std::vector<std::string>& arguments,
-                                         const std::vector<FeedSpec>& feeds, size_t max_bytes,
-                                         const std::vector<std::string>& unread = {});
+                                         const std::vector<FeedSpec>& feeds, size_t max_bytes);
 
 }  // namespace interp

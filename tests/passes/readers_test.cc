@@ -143,24 +143,6 @@ TEST(Readers, DataVarsAreThoseOfReadersAndOthers) {
   EXPECT_THAT(Data(program), ElementsAre("x", "y", "scale"));
 }
 
-TEST(Readers, DataVarsThatNoOpReadsAreKnown) {
-  const Program program = Parse(R"(block 0
-  var x float32[-1,2] check_feed
-  var unread float32[-1,2] check_feed
-  var inner float32[-1,2] check_feed
-  var y float32[-1,2]
-  relu(X=x) -> (Out=y)
-  conditional_block(Cond=y) -> () {sub_block=block:1}
-block 1 parent=0
-  var z float32[-1,2]
-  relu(X=inner) -> (Out=z)
-)");
-  EXPECT_THAT(Data(program), ElementsAre("x", "unread", "inner"));
-  const absl::StatusOr<std::vector<VarId>> unread = UnreadDataVars(program);
-  ASSERT_THAT(unread, testing::IsOk());
-  EXPECT_THAT(*unread, ElementsAre(program.Find("unread")));
-}
-
 TEST(Readers, StartupProgramsHaveNoneLeft) {
   Program startup = Parse(
       "block 0\n"

@@ -14,7 +14,6 @@
 #include <sstream>
 #include <thread>
 
-#include "absl/strings/str_replace.h"
 #include "core/io/file.h"
 #include "core/io/file_lock.h"
 #include "core/io/npy.h"
@@ -640,20 +639,6 @@ TEST(Train, ReplicasNeedAProgramWithRoles) {
   const CommandResult result = regression.Train({"--replicas", "2"});
   EXPECT_EQ(result.exit_code, 4);
   EXPECT_THAT(result.err, HasSubstr("0 of the update by their attribute op_role"));
-}
-
-TEST(Train, WhatNoOpReadsNeedsNoData) {
-  const Regression regression;
-  const std::string whole = Read(regression.main());
-  std::ofstream(regression.main()) << absl::StrReplaceAll(
-      whole, {{"  var y ", "  var unread int64[-1,7] check_feed\n  var y "}});
-  const CommandResult lacking = regression.Train({});
-  EXPECT_EQ(lacking.exit_code, 0) << lacking.err;
-  const Tensor row = Tensor::Of<int64_t>({1, 7}, {1, 2, 3, 4, 5, 6, 7});
-  ASSERT_TRUE(WriteNpz(regression / "unread.npz", {{"unread", row}}).ok());
-  const CommandResult given = regression.Train({"--data", regression / "unread.npz"});
-  EXPECT_EQ(given.exit_code, 2);
-  EXPECT_THAT(given.err, HasSubstr("array 'unread' has 1 samples"));
 }
 
 TEST(Train, SaysWhatIsWrong) {
