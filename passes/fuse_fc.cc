@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/attr_reader.h"
+#include "core/dtype.h"
 #include "core/fused_forms.h"
 #include "passes/fusion.h"
 #include "passes/make_op.h"
@@ -91,6 +92,8 @@ class FcFuser {
     const std::optional<int32_t> rows =
         RowDimsOfProduct(product, fuser_.uses()[*x], uncertain_[*x]);
     if (!rows.has_value() || !fuser_.IsStable(*x, index) || !HasKernel(*w)) return std::nullopt;
+    const Var* const rows_of = fuser_.uses()[*x].var;
+    if (rows_of != nullptr && IsComplex(rows_of->dtype)) return std::nullopt;
     return Product{*x, *w, *rows, weight->dims[1]};
   }
 

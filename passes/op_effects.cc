@@ -72,8 +72,10 @@ OpUses UsesOf(const Program& program, const Op& op) {
   if (!HasSubBlock(op)) return uses;
   absl::flat_hash_set<int32_t> seen;  // ops of nested blocks may run one block many times
   std::vector<int32_t> left;
+  // Programs that nobody has verified yet may name blocks that they do not have.
   const auto add = [&](int32_t block) {
-    if (seen.insert(block).second) left.push_back(block);
+    const bool there = block >= 0 && block < std::ssize(program.blocks);
+    if (there && seen.insert(block).second) left.push_back(block);
   };
   ForEachSubBlock(op, add);
   while (!left.empty()) {

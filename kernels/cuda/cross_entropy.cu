@@ -24,12 +24,12 @@ struct HardLabel {
   int64_t position;  // -1: none
   float otherwise;   // the loss of none
 };
-// What is behind the point is dropped, as in Paddle; -1, which is no position, where it is no
-// int32.
+// What is behind the point is dropped, as in Paddle. The least integer, which is no position and
+// nothing to ignore, where the label is not within 2^30.
 template <typename T>
 __device__ int64_t WholeLabel(T label) {
   constexpr T kBound = T(1 << 30);
-  return label > -kBound && label < kBound ? static_cast<int64_t>(label) : -1;
+  return label > -kBound && label < kBound ? static_cast<int64_t>(label) : INT64_MIN;
 }
 
 __device__ int64_t ReadLabel(const Labels& labels, int64_t line) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "core/op_def.h"
@@ -102,15 +103,16 @@ void SoftCrossEntropy(int num_threads, const Lines& lines, const T* x, const T* 
   });
 }
 
-// Labels that came as floats: what is behind the point is dropped, as in Paddle. -1, which is no
-// position, where a value is no int32.
+// Labels that came as floats: what is behind the point is dropped, as in Paddle. The least integer,
+// which is no position and nothing to ignore, where a value is not within 2^30.
 template <typename From>
 std::vector<int64_t> WholeLabels(const Tensor& label) {
   const From* const values = label.data<From>();
   std::vector<int64_t> labels(static_cast<size_t>(label.numel()));
   std::transform(values, values + label.numel(), labels.begin(), [](From value) {
     constexpr From kBound = From(1 << 30);
-    return value > -kBound && value < kBound ? static_cast<int64_t>(value) : -1;
+    return value > -kBound && value < kBound ? static_cast<int64_t>(value)
+                                             : std::numeric_limits<int64_t>::min();
   });
   return labels;
 }

@@ -153,6 +153,17 @@ TEST(EvaluationOpsTest, CrossEntropyRefusesLabelsOutsideOfTheClasses) {
   }
 }
 
+// What is no whole number is no label to ignore either.
+TEST(EvaluationOpsTest, CrossEntropyRefusesFloatsThatAreNoLabels) {
+  for (const float label : {NAN, 3e9F, -INFINITY}) {
+    ExpectRefusals({{{"cross_entropy",
+                      {{"X", Floats({2, 3})}, {"Label", TensorOf<float>({2, 1}, {1, label})}},
+                      {"Y"},
+                      "ignore_index=-1"},
+                     "expected 0 to 2 or the ignored -1"}});
+  }
+}
+
 TEST(EvaluationOpsTest, CrossEntropyRefusesLabelsThatDoNotFit) {
   const Tensor x = Floats({2, 3});
   const OpRun hard = {"softmax_with_cross_entropy",

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "core/op_role.h"
 #include "tests/testing/program_text.h"
 
@@ -42,6 +44,20 @@ TEST(MergedUpdate, TheBlockAndWhatCountsForItAreTheUpdate) {
   Program program = testing::Parse(kMerged);
   MarkMergedUpdates(program);
   EXPECT_THAT(Roles(program), ElementsAre(0, 0, 1, 0, 0, 2, 2, 2, 1, 2, 0));
+}
+
+// It runs before the program is verified.
+TEST(MergedUpdate, BlocksThatAreNotThereAreLeftToTheVerifier) {
+  for (const char* block : {"2", "2147483647", "-3"}) {
+    Program program = testing::Parse(
+        absl::StrCat(kMerged, "  while(Condition=due) -> () {sub_block=block:", block, "}\n"));
+    MarkMergedUpdates(program);
+    EXPECT_EQ(Roles(program)[9], 2);
+    program =
+        testing::Parse(absl::StrReplaceAll(kMerged, {{"block:1", absl::StrCat("block:", block)}}));
+    MarkMergedUpdates(program);
+    EXPECT_EQ(Roles(program)[9], 0);
+  }
 }
 
 TEST(MergedUpdate, BlocksOfTheForwardPartStay) {
