@@ -44,7 +44,8 @@ class Expansion {
   bool Wants(absl::string_view slot) const { return Output(slot) != kAbsent; }
 
   // Adds an op with the attributes of the one that is expanded, and gives its value of slot
-  // `output`. Nothing where an argument is absent, and kAbsent then.
+  // `output`. Nothing where an argument is absent, and kAbsent then. One of elementwise_ gets the
+  // `axis` that Paddle wants of it.
   VarId Add(absl::string_view type, std::initializer_list<Argument> inputs,
             absl::string_view output = "Out");
   // The value of one more output of the op that was added last. REQUIRES: there is one.

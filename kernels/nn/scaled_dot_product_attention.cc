@@ -259,6 +259,9 @@ absl::StatusOr<Problem> Resolve(const OpContext& ctx) {
   p.scores = p.batch;
   p.scores.push_back(p.q.dims.back(2));
   p.scores.push_back(p.k.dims.back(2));
+  if (!p.scores.CheckedNumel().has_value()) {
+    return ResourceExhausted("scores of shape ", ToString(p.scores));
+  }
   INTERP_RETURN_IF_ERROR(CheckBiases(ctx, p));
   INTERP_RETURN_IF_ERROR(OrderOut(attrs.out_axes, p));
   return p;

@@ -277,6 +277,13 @@ TEST(ScaledDotProductAttentionTest, NoKeysGiveZeros) {
   }
 }
 
+TEST(ScaledDotProductAttentionTest, RefusesMoreScoresThanThereCanBe) {
+  constexpr int64_t kMany = int64_t{1} << 28;
+  EXPECT_THAT(
+      RunOp(Attention({kMany, 2 * kMany, 0}, {1, 4, 0}, {1, 4, 1})),
+      FailsWith(absl::StatusCode::kResourceExhausted, "scores of shape [268435456,536870912,4]"));
+}
+
 TEST(ScaledDotProductAttentionTest, RefusesWhatDoesNotFit) {
   const Shape a = {2, 3, 4};
   OpRun biased = Attention(a, a, a);
