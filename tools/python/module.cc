@@ -359,6 +359,10 @@ void BindTrainer(py::module_& m) {
 PYBIND11_MODULE(_interp, m) {
   m.doc() = "What the package interp is made of; see interp/__init__.py.";
   m.attr("__version__") = INTERP_VERSION_STRING;
+  // pybind11 finds NumPy's functions when it first needs one, and keeps other threads from that by
+  // a lock; the import inside gives Python's lock away, so that threads that meet here would wait
+  // for each other.
+  pybind11::dtype::of<float>();
   interp::python::BindSettings(m);
   interp::python::BindPredictor(m);
   interp::python::BindProgram(m);
