@@ -49,12 +49,22 @@ struct Operand {
   double scale = 1;
 };
 
+// What op `sum` adds to the scores.
+struct Summand {
+  VarId id = 0;
+  int sum = 0;
+  bool turns = false;  // windows take turns with it
+};
+
+// Programs write attention in a few ops. What is longer is something else, which would be walked
+// again for each product that it leads to.
+constexpr size_t kMostOps = 16;
+
 // What is joined.
 struct Match {
   int softmax = 0;
-  std::vector<int> chain;  // its ops; the first one multiplies queries and keys
-  std::vector<VarId> biases;
-  std::vector<int64_t> turning;  // positions in `biases`, both from the last one added on
+  std::vector<int> chain;       // its ops; the first one multiplies queries and keys
+  std::vector<Summand> biases;  // from the last one that is added on
   double scale = 1;
   MatrixProduct scores;  // of queries and keys
   MatrixProduct values;  // of weights and values
@@ -135,11 +145,12 @@ class AttentionFuser {
     return !match.scores.trans_x && !match.values.trans_x && match.values.alpha == 1 && !has_lod;
   }
 
-  // Whether what is read keeps its values until the last op of the chain reads it.
+  // Whether what the ops of the chain read keeps its values until the last of them.
   bool Stays(const Match& match) const {
-    const auto stays = [&](VarId id) { return fuser_.IsStable(id, match.chain.front()); };
-    return stays(match.scores.x) && stays(match.scores.y) && absl::c_all_of(match.biases, stays) &&
-           fuser_.IsStable(match.values.y, match.values_at);
+    const auto stays = [&](const Summand& bias) { return fuser_.IsStable(bias.id, bias.sum); };
+    return fuser_.IsStable(match.scores.x, match.chain.front()) &&
+           fuser_.IsStable(match.scores.y, match.chain.front()) &&
+           fuser_.IsStable(match.values.y, match.values_at) && absl::c_all_of(match.biases, stays);
   }
 
   bool IsAlongLast(int softmax, VarId x) const {
@@ -153,7 +164,7 @@ class AttentionFuser {
   // belong to the product, so nothing is added before them.
   bool FollowScores(int reader, VarId id, Match& match, bool scaled = false) const {
     const std::optional<int> maker = MakerFor(reader, id);
-    if (!maker.has_value()) return false;
+    if (!maker.has_value() || match.chain.size() >= kMostOps) return false;
     const Op& made_by = op(*maker);
     if (const std::optional<MatrixProduct> product = ReadProduct(made_by)) {
       match.chain.push_back(*maker);
@@ -187,7 +198,7 @@ class AttentionFuser {
                         DimsOf(*out) == DimsOf(scores) && HasDTypeOf(scores, bias);
       Match joined = match;
       joined.chain.push_back(sum);
-      joined.biases.push_back(bias);
+      joined.biases.push_back({.id = bias, .sum = sum});
       if (!fits || !FollowScores(sum, scores, joined)) continue;
       match = std::move(joined);
       return true;
@@ -218,8 +229,7 @@ class AttentionFuser {
       return false;
     }
     match.chain.insert(match.chain.end(), {back, *sum, *split});
-    match.turning.push_back(std::ssize(match.biases));
-    match.biases.push_back(*mask);
+    match.biases.push_back({.id = *mask, .sum = *sum, .turns = true});
     return FollowScores(*split, *scores, match);
   }
 
@@ -279,7 +289,7 @@ class AttentionFuser {
     std::vector<VarId> passed;
     bool certain = true;
     int until = reader;
-    while (true) {
+    for (size_t step = 0; step < kMostOps; ++step) {
       const VarUse& use = fuser_.uses()[operand.view.id];
       const int maker = use.last_write;
       const bool made = use.writes == 1 && !use.pinned() && maker >= 0 && maker < until;
@@ -297,6 +307,7 @@ class AttentionFuser {
       passed_.insert(passed_.end(), passed.begin(), passed.end());
       passed.clear();
     }
+    return best;
   }
 
   // Makes `operand`, the result of the op at `maker`, a view of what that op reads.
@@ -319,7 +330,14 @@ class AttentionFuser {
     AddInput(fused, "Q", {q.view.id});
     AddInput(fused, "K", {k.view.id});
     AddInput(fused, "V", {v.view.id});
-    AddInput(fused, "Bias", ArgIds(match.biases.rbegin(), match.biases.rend()));
+    // In the order in which they are added.
+    ArgIds biases;
+    std::vector<int64_t> turning;
+    for (size_t i = match.biases.size(); i-- > 0;) {
+      if (match.biases[i].turns) turning.push_back(std::ssize(biases));
+      biases.push_back(match.biases[i].id);
+    }
+    AddInput(fused, "Bias", std::move(biases));
     AddOutput(fused, "Out", {match.out});
     const auto set = [&](absl::string_view name, const std::vector<int64_t>& numbers) {
       if (!numbers.empty()) SetAttr(fused, name, numbers);
@@ -334,9 +352,6 @@ class AttentionFuser {
     set("v_axes", v.view.axes);
     set("v_slice", v.view.slice);
     set("out_axes", match.out_axes);
-    // The biases of the op are in the order in which they are added.
-    std::vector<int64_t> turning;
-    for (const int64_t at : match.turning) turning.push_back(std::ssize(match.biases) - 1 - at);
     set("turning", turning);
     fuser_.Replace(match.chain, std::move(fused));
   }
