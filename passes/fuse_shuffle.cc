@@ -43,8 +43,8 @@ class ShuffleFuser {
     const std::optional<VarId> x = Fuser::Argument(op(split).inputs, "X");
     if (groups.size() != 5 || !x.has_value() || !IsSplit(groups, *x)) return;
     const std::optional<int> turn = Next(split);
-    if (!turn.has_value() || AxesOfTranspose(op(*turn)) != std::vector<int64_t>{0, 2, 1, 3, 4})
-      return;
+    const std::vector<int64_t> wanted = {0, 2, 1, 3, 4};
+    if (!turn.has_value() || AxesOfTranspose(op(*turn)) != wanted) return;
     const std::optional<int> join = Next(*turn);
     if (!join.has_value() || !IsJoined(ShapeOf(op(*join)), *x) || !fuser_.GivesOutAlone(*join)) {
       return;

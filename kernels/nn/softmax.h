@@ -77,17 +77,24 @@ void SoftmaxRow(const T* x, int64_t n, T* y) {
   }
 }
 
+// In the first `count` lanes true.
+template <typename T>
+auto FirstLanes(int64_t count) {
+  typename VectorOf<T>::type lane;
+#pragma GCC unroll 16
+  for (int i = 0; i < VectorOf<T>::kLanes; ++i) lane[i] = static_cast<T>(i);
+  return lane < static_cast<T>(count);
+}
+
 // Sets the elements from n on, up to the end of the last vector. Not one by one: a vector that is
 // read right behind stores of its parts waits for them.
 template <typename T>
 void FillPadding(T* x, int64_t n, int64_t padded, T value) {
   using U = typename VectorOf<T>::unaligned;
-  constexpr int kLanes = VectorOf<T>::kLanes;
   if (n == padded) return;
-  typename VectorOf<T>::type lane;
-  for (int i = 0; i < kLanes; ++i) lane[i] = static_cast<T>(i);
-  U& last = *reinterpret_cast<U*>(x + padded - kLanes);
-  last = lane < static_cast<T>(n - (padded - kLanes)) ? last : U{} + value;
+  const int64_t first = padded - VectorOf<T>::kLanes;
+  U& last = *reinterpret_cast<U*>(x + first);
+  last = FirstLanes<T>(n - first) ? last : U{} + value;
 }
 
 // MakeNumerators of a row of kVectors vectors, which stays in registers: a step that reads what the
@@ -98,10 +105,7 @@ float NumeratorsInRegisters(float* x, int64_t n) {
   using U = VectorOf<float>::unaligned;
   constexpr int kLanes = VectorOf<float>::kLanes;
   constexpr int kLast = kVectors - 1;
-  V lane;
-#pragma GCC unroll 16
-  for (int i = 0; i < kLanes; ++i) lane[i] = static_cast<float>(i);
-  const auto seen = lane < static_cast<float>(n - int64_t{kLast} * kLanes);  // of the last vector
+  const auto seen = FirstLanes<float>(n - int64_t{kLast} * kLanes);  // of the last vector
   V v[kVectors];
 #pragma GCC unroll 16
   for (int i = 0; i < kVectors; ++i) v[i] = *reinterpret_cast<const U*>(x + i * kLanes);

@@ -151,16 +151,11 @@ TEST(EvaluationOpsTest, CrossEntropyRefusesLabelsOutsideOfTheClasses) {
          range},
     });
   }
-}
-
-// What is no whole number is no label to ignore either.
-TEST(EvaluationOpsTest, CrossEntropyRefusesFloatsThatAreNoLabels) {
+  // What is no whole number is no label to ignore either.
   for (const float label : {NAN, 3e9F, -INFINITY}) {
-    ExpectRefusals({{{"cross_entropy",
-                      {{"X", Floats({2, 3})}, {"Label", TensorOf<float>({2, 1}, {1, label})}},
-                      {"Y"},
-                      "ignore_index=-1"},
-                     "expected 0 to 2 or the ignored -1"}});
+    const Tensor labels = TensorOf<float>({2, 1}, {1, label});
+    const OpRun run = {"cross_entropy", {{"X", x}, {"Label", labels}}, {"Y"}, "ignore_index=-1"};
+    ExpectRefusals({{run, "expected 0 to 2 or the ignored -1"}});
   }
 }
 
