@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
-#include <vector>
 
 #include "core/op_def.h"
 #include "kernels/nn/gemm.h"
@@ -92,8 +91,9 @@ struct LayerNormGradRun {
     C* const normal = memory;
     C* const scaled = memory + n;
     const C factor = C{1} / std::sqrt(variance[r] + epsilon);
+    const C center = mean[r];
     const T* const g = y_grad + r * n;
-    for (int64_t i = 0; i < n; ++i) normal[i] = (x[r * n + i] - mean[r]) * factor;
+    for (int64_t i = 0; i < n; ++i) normal[i] = (x[r * n + i] - center) * factor;
     for (int64_t i = 0; i < n; ++i) scaled[i] = scale == nullptr ? C{g[i]} : g[i] * scale[i];
     for (int64_t i = 0; scale_sums != nullptr && i < n; ++i) scale_sums[i] += g[i] * normal[i];
     for (int64_t i = 0; bias_sums != nullptr && i < n; ++i) bias_sums[i] += g[i];
@@ -111,15 +111,19 @@ constexpr int64_t kScratchRows = 4;
 constexpr int64_t kLeastPart = 16;
 constexpr int64_t kMaxParts = 64;
 
-template <typename T>
-void AddParts(const std::vector<double>& sums, int64_t parts, int64_t n, int64_t first,
-              Tensor* out) {
-  if (out == nullptr) return;
-  for (int64_t i = 0; i < n; ++i) {
-    double total = 0;
-    for (int64_t part = 0; part < parts; ++part) total += sums[part * 2 * n + first + i];
-    out->mutable_data<T>()[i] = static_cast<T>(total);
+// Adds the sums of all parts to those of the first.
+void AddParts(int64_t parts, int64_t count, double* sums) {
+  for (int64_t part = 1; part < parts; ++part) {
+    const double* const more = sums + part * count;
+    for (int64_t i = 0; i < count; ++i) sums[i] += more[i];
   }
+}
+
+template <typename T>
+void Store(const double* sums, int64_t n, Tensor* out) {
+  if (out == nullptr) return;
+  T* const to = out->mutable_data<T>();
+  for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(sums[i]);
 }
 
 template <typename T>
@@ -140,20 +144,24 @@ absl::Status LayerNormGrad(KernelContext& ctx) {
                                    ctx.input(kYGrad).data<T>(),
                                    DataOrNull<T>(ctx.optional_output(kXGrad))};
   const int64_t parts = std::clamp<int64_t>(rows / kLeastPart, 1, kMaxParts);
-  std::vector<double> sums(static_cast<size_t>(parts * 2 * n));
-  INTERP_ASSIGN_OR_RETURN(const Workspace work,
+  INTERP_ASSIGN_OR_RETURN(const Workspace sum_memory,
+                          ctx.workspace(static_cast<size_t>(parts * 2 * n) * sizeof(double)));
+  INTERP_ASSIGN_OR_RETURN(const Workspace scratch,
                           ctx.workspace(static_cast<size_t>(parts * kScratchRows * n) * sizeof(C)));
+  double* const sums = sum_memory.data<double>();
   const int64_t grain = kElementwiseGrain / 4 / std::max<int64_t>(1, rows * n / parts) + 1;
   ParallelFor(ctx.num_threads(), parts, grain, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
-      double* to = sums.data() + part * 2 * n;
+      double* const to = sums + part * 2 * n;
+      std::fill_n(to, 2 * n, 0.0);
       run.Rows(rows * part / parts, rows * (part + 1) / parts,
-               work.data<C>() + part * kScratchRows * n, scale_grad == nullptr ? nullptr : to,
+               scratch.data<C>() + part * kScratchRows * n, scale_grad == nullptr ? nullptr : to,
                bias_grad == nullptr ? nullptr : to + n);
     }
   });
-  AddParts<C>(sums, parts, n, 0, scale_grad);
-  AddParts<C>(sums, parts, n, n, bias_grad);
+  AddParts(parts, 2 * n, sums);
+  Store<C>(sums, n, scale_grad);
+  Store<C>(sums + n, n, bias_grad);
   return absl::OkStatus();
 }
 
