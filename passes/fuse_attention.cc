@@ -7,11 +7,12 @@
 
 #include "absl/algorithm/container.h"
 #include "core/attr_reader.h"
-#include "core/each_argument.h"
 #include "core/edit_op.h"
 #include "core/fused_forms.h"
 #include "passes/fusion.h"
+#include "passes/matrix_product.h"
 #include "passes/uncertain_ranks.h"
+#include "passes/unread_ops.h"
 #include "passes/variable_view.h"
 
 namespace interp {
@@ -19,42 +20,28 @@ namespace {
 
 constexpr absl::string_view kAttention = "scaled_dot_product_attention";
 
-struct MatrixProduct {
-  VarId x = 0;
-  VarId y = 0;
-  bool trans_x = false;
-  bool trans_y = false;
-  float alpha = 1;
-};
-
-std::optional<MatrixProduct> ReadProduct(const Op& op) {
-  const bool old = op.type == "matmul";
-  if (!old && op.type != "matmul_v2" && op.type != "bmm") return std::nullopt;
-  const std::optional<VarId> x = Fuser::Argument(op.inputs, "X");
-  const std::optional<VarId> y = Fuser::Argument(op.inputs, "Y");
-  if (!x.has_value() || !y.has_value() || !CheckNothingFused(op).ok()) return std::nullopt;
-  MatrixProduct product = {*x, *y};
-  if (op.type == "bmm") return product;
-  AttrReader attrs(op);
-  product.trans_x = attrs.Bool(old ? "transpose_X" : "trans_x", false);
-  product.trans_y = attrs.Bool(old ? "transpose_Y" : "trans_y", false);
-  if (old) product.alpha = attrs.Float("alpha", 1);
-  if (attrs.Int("head_number", 1) != 1) return std::nullopt;
-  return attrs.status().ok() ? std::optional(product) : std::nullopt;
-}
-
 // A variable as attention reads it, without a factor.
 struct Operand {
   VariableView view;
   double scale = 1;
 };
 
-// What op `sum` adds to the scores.
-struct Summand {
+enum class TermKind { kFactor, kBias, kSubtractedBias };
+
+// What op `at` changes the scores by.
+struct Term {
   VarId id = 0;
-  int sum = 0;
+  int at = 0;
+  TermKind kind = TermKind::kBias;
   bool turns = false;  // windows take turns with it
 };
+
+std::optional<TermKind> KindOf(const Op& op) {
+  if (op.type == "elementwise_mul") return TermKind::kFactor;
+  if (op.type == "elementwise_add") return TermKind::kBias;
+  if (op.type == "elementwise_sub") return TermKind::kSubtractedBias;
+  return std::nullopt;
+}
 
 // Programs write attention in a few ops. What is longer is something else, which would be walked
 // again for each product that it leads to.
@@ -63,8 +50,8 @@ constexpr size_t kMostOps = 16;
 // What is joined.
 struct Match {
   int softmax = 0;
-  std::vector<int> chain;       // its ops; the first one multiplies queries and keys
-  std::vector<Summand> biases;  // from the last one that is added on
+  std::vector<int> chain;   // its ops; the first one multiplies queries and keys
+  std::vector<Term> terms;  // the last one that changes the scores first
   double scale = 1;
   MatrixProduct scores;  // of queries and keys
   MatrixProduct values;  // of weights and values
@@ -93,7 +80,7 @@ class AttentionFuser {
       matches.push_back(*std::move(match));
     }
     for (const Match& match : matches) Join(match);
-    return WithoutUnread(std::move(fuser_).TakeProgram());
+    return WithoutUnread(std::move(fuser_).TakeProgram(), registry_, passed_);
   }
 
  private:
@@ -147,10 +134,10 @@ class AttentionFuser {
 
   // Whether what the ops of the chain read keeps its values until the last of them.
   bool Stays(const Match& match) const {
-    const auto stays = [&](const Summand& bias) { return fuser_.IsStable(bias.id, bias.sum); };
+    const auto stays = [&](const Term& term) { return fuser_.IsStable(term.id, term.at); };
     return fuser_.IsStable(match.scores.x, match.chain.front()) &&
            fuser_.IsStable(match.scores.y, match.chain.front()) &&
-           fuser_.IsStable(match.values.y, match.values_at) && absl::c_all_of(match.biases, stays);
+           fuser_.IsStable(match.values.y, match.values_at) && absl::c_all_of(match.terms, stays);
   }
 
   bool IsAlongLast(int softmax, VarId x) const {
@@ -161,7 +148,7 @@ class AttentionFuser {
   }
 
   // From what the op at position `reader` reads back to the product of queries and keys. Factors
-  // belong to the product, so nothing is added before them.
+  // come before biases: with `scaled`, nothing is added on the way.
   bool FollowScores(int reader, VarId id, Match& match, bool scaled = false) const {
     const std::optional<int> maker = MakerFor(reader, id);
     if (!maker.has_value() || match.chain.size() >= kMostOps) return false;
@@ -178,28 +165,30 @@ class AttentionFuser {
       match.scale *= *factor;
       return x.has_value() && FollowScores(*maker, *x, match, /*scaled=*/true);
     }
-    if (scaled) return false;
-    return made_by.type == "elementwise_add" ? FollowSum(*maker, match)
-                                             : FollowTurns(*maker, match);
+    if (KindOf(made_by).has_value()) return FollowTerm(*maker, match, scaled);
+    return !scaled && FollowTurns(*maker, match);
   }
 
-  // From a sum of scores and a bias.
-  bool FollowSum(int sum, Match& match) const {
-    const std::optional<VarId> x = Fuser::Argument(op(sum).inputs, "X");
-    const std::optional<VarId> y = Fuser::Argument(op(sum).inputs, "Y");
-    const std::optional<VarId> out = Fuser::Argument(op(sum).outputs, "Out");
+  // From the sum, difference or product of scores and a term.
+  bool FollowTerm(int at, Match& match, bool scaled) const {
+    const TermKind kind = *KindOf(op(at));
+    const bool is_factor = kind == TermKind::kFactor;
+    const std::optional<VarId> x = Fuser::Argument(op(at).inputs, "X");
+    const std::optional<VarId> y = Fuser::Argument(op(at).inputs, "Y");
+    const std::optional<VarId> out = Fuser::Argument(op(at).outputs, "Out");
     if (!x.has_value() || !y.has_value() || !out.has_value()) return false;
-    AttrReader attrs(op(sum));
+    AttrReader attrs(op(at));
     const bool by_last = attrs.Int("axis", -1) == -1 || DimsOf(*x).size() == DimsOf(*y).size();
-    if (!by_last || !attrs.status().ok()) return false;
-    for (const auto& [scores, bias] : {std::pair(*x, *y), std::pair(*y, *x)}) {
-      const std::vector<int64_t> dims = DimsOf(bias);
+    if (!by_last || !attrs.status().ok() || (scaled && !is_factor)) return false;
+    for (const auto& [scores, term] : {std::pair(*x, *y), std::pair(*y, *x)}) {
+      if (kind == TermKind::kSubtractedBias && scores != *x) break;
+      const std::vector<int64_t> dims = DimsOf(term);
       const bool fits = !dims.empty() && dims.size() <= DimsOf(scores).size() &&
-                        DimsOf(*out) == DimsOf(scores) && HasDTypeOf(scores, bias);
+                        DimsOf(*out) == DimsOf(scores) && HasDTypeOf(scores, term);
       Match joined = match;
-      joined.chain.push_back(sum);
-      joined.biases.push_back({.id = bias, .sum = sum});
-      if (!fits || !FollowScores(sum, scores, joined)) continue;
+      joined.chain.push_back(at);
+      joined.terms.push_back({.id = term, .at = at, .kind = kind});
+      if (!fits || !FollowScores(at, scores, joined, scaled || is_factor)) continue;
       match = std::move(joined);
       return true;
     }
@@ -229,7 +218,7 @@ class AttentionFuser {
       return false;
     }
     match.chain.insert(match.chain.end(), {back, *sum, *split});
-    match.biases.push_back({.id = *mask, .sum = *sum, .turns = true});
+    match.terms.push_back({.id = *mask, .at = *sum, .turns = true});
     return FollowScores(*split, *scores, match);
   }
 
@@ -321,6 +310,31 @@ class AttentionFuser {
     return ViewBefore(op(maker), rank, operand.view);
   }
 
+  // The terms by slot, in the order in which they change the scores.
+  struct Terms {
+    ArgIds factors;
+    ArgIds biases;
+    std::vector<int64_t> turning;  // of biases
+    std::vector<int64_t> subtracted;
+  };
+
+  static Terms TermsOf(const Match& match) {
+    Terms terms;
+    for (size_t i = match.terms.size(); i-- > 0;) {
+      const Term& term = match.terms[i];
+      if (term.kind == TermKind::kFactor) {
+        terms.factors.push_back(term.id);
+        continue;
+      }
+      if (term.turns) terms.turning.push_back(std::ssize(terms.biases));
+      if (term.kind == TermKind::kSubtractedBias) {
+        terms.subtracted.push_back(std::ssize(terms.biases));
+      }
+      terms.biases.push_back(term.id);
+    }
+    return terms;
+  }
+
   void Join(const Match& match) {
     const int last = match.chain.back();
     const Operand q = Follow(match.scores.x, last, /*count=*/1, /*scales=*/true);
@@ -330,14 +344,9 @@ class AttentionFuser {
     AddInput(fused, "Q", {q.view.id});
     AddInput(fused, "K", {k.view.id});
     AddInput(fused, "V", {v.view.id});
-    // In the order in which they are added.
-    ArgIds biases;
-    std::vector<int64_t> turning;
-    for (size_t i = match.biases.size(); i-- > 0;) {
-      if (match.biases[i].turns) turning.push_back(std::ssize(biases));
-      biases.push_back(match.biases[i].id);
-    }
-    AddInput(fused, "Bias", std::move(biases));
+    const Terms terms = TermsOf(match);
+    if (!terms.factors.empty()) AddInput(fused, "Factor", terms.factors);
+    AddInput(fused, "Bias", terms.biases);
     AddOutput(fused, "Out", {match.out});
     const auto set = [&](absl::string_view name, const std::vector<int64_t>& numbers) {
       if (!numbers.empty()) SetAttr(fused, name, numbers);
@@ -352,29 +361,9 @@ class AttentionFuser {
     set("v_axes", v.view.axes);
     set("v_slice", v.view.slice);
     set("out_axes", match.out_axes);
-    set("turning", turning);
+    set("turning", terms.turning);
+    set("subtracted", terms.subtracted);
     fuser_.Replace(match.chain, std::move(fused));
-  }
-
-  // Drops the ops whose results Follow passed by and nobody else reads.
-  Program WithoutUnread(Program program) const {
-    if (passed_.empty()) return program;
-    std::vector<VarUse> uses = FindVarUses(program, registry_);
-    std::vector<bool> passed(uses.size());
-    for (const VarId id : passed_) passed[id] = true;
-    std::vector<Op>& ops = program.blocks[0].ops;
-    std::vector<bool> unread(ops.size());
-    for (int i = static_cast<int>(ops.size()) - 1; i >= 0; --i) {
-      const auto outputs = EachArgument(ops[i].outputs);
-      if (!absl::c_any_of(outputs, [&](VarId id) { return passed[id]; })) continue;
-      unread[i] = absl::c_all_of(
-          outputs, [&](VarId id) { return !uses[id].pinned() && uses[id].mentions == 1; });
-      if (!unread[i]) continue;
-      for (const VarId id : EachArgument(ops[i].inputs)) --uses[id].mentions;
-    }
-    size_t at = 0;
-    std::erase_if(ops, [&](const Op&) { return unread[at++]; });
-    return program;
   }
 
   Fuser fuser_;

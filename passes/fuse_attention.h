@@ -7,8 +7,8 @@ namespace interp {
 inline constexpr absl::string_view kFuseAttentionPass = "fuse_attention";
 
 // Joins two products and the softmax between them, as attention is written: with factors of the
-// queries or scores, with what is added to the scores, and with the transposes that put heads
-// beside each other and back.
+// queries or scores, numbers or tensors, with what is added to the scores or taken away from them
+// behind these, and with the transposes that put heads beside each other and back.
 //
 //   transpose2(X=x) -> (Out=t) {axis=[2,0,3,1,4]}       x is [batch,length,3,heads,width]
 //   slice(Input=t) -> (Out=q) {axes=[0], starts=[0], ends=[1], decrease_axis=[0]}; so k and v

@@ -136,18 +136,26 @@ void TakeValues(const AttentionSizes<T>& s, const AttentionHead<T>& head, int64_
 
 }  // namespace attention_internal
 
-// Adds the row of a bias for a query to its products with the keys. Its elements are `step` apart,
-// 0 or 1; `end` is the end of the bias. Whole vectors where they can be read, so that who reads the
-// scores next need not wait for single elements.
-template <typename T>
-void AddBias(const AttentionSizes<T>& sizes, const T* row, int64_t step, const T* end, T* scores) {
+// Changes the products of a query with the keys by the row of a tensor for that query:
+// change(score, element) is the new one. The elements are `step` apart, 0 or 1; `end` is the end of
+// the tensor. Whole vectors where they can be read, so that who reads the scores next need not wait
+// for single elements.
+template <typename T, typename Change>
+void ChangeScores(const AttentionSizes<T>& sizes, const T* row, int64_t step, const T* end,
+                  T* scores, const Change& change) {
   const int64_t padded = sizes.padded_keys();
   if (step == 0) {
-    for (int64_t j = 0; j < padded; ++j) scores[j] += row[0];
+    for (int64_t j = 0; j < padded; ++j) scores[j] = change(scores[j], row[0]);
     return;
   }
   const int64_t count = end - row >= padded ? padded : sizes.keys;
-  for (int64_t j = 0; j < count; ++j) scores[j] += row[j];
+  for (int64_t j = 0; j < count; ++j) scores[j] = change(scores[j], row[j]);
+}
+
+// Adds the row of a bias.
+template <typename T>
+void AddBias(const AttentionSizes<T>& sizes, const T* row, int64_t step, const T* end, T* scores) {
+  ChangeScores(sizes, row, step, end, scores, [](T score, T bias) { return score + bias; });
 }
 
 // Computes `count` heads on the threads of `ctx`. head_of(h) is head h, an AttentionHead<T> or what

@@ -159,6 +159,30 @@ Form Plain(int64_t batch, int64_t queries, int64_t keys) {
           {{"a", scores}, {"b", scores}}};
 }
 
+// A mask that multiplies before the rest is taken away, a factor for each head, and one number.
+Form Multiplied(int64_t batch, int64_t queries, int64_t keys) {
+  const Shape scores = {batch, 2, queries, keys};
+  return {
+      "multiplied",
+      R"(  matmul_v2(X=q, Y=k) -> (Out=a) {trans_y=true}
+  elementwise_mul(X=h, Y=a) -> (Out=b) {axis=-1}
+  scale(X=b) -> (Out=c) {scale=0.5}
+  elementwise_mul(X=c, Y=m) -> (Out=d) {axis=-1}
+  elementwise_sub(X=d, Y=n) -> (Out=e) {axis=-1}
+  elementwise_add(X=e, Y=r) -> (Out=f) {axis=-1}
+  softmax(X=f) -> (Out=w) {axis=-1}
+  matmul_v2(X=w, Y=v) -> (Out=y)
+)",
+      {{"q", {batch, 2, queries, 6}},
+       {"k", {batch, 2, keys, 6}},
+       {"v", {batch, 2, keys, 5}},
+       {"h", {2, 1, 1}},
+       {"m", {1, 1, queries, keys}},
+       {"n", {queries, 1}},
+       {"r", {keys}}},
+      {{"a", scores}, {"b", scores}, {"c", scores}, {"d", scores}, {"e", scores}, {"f", scores}}};
+}
+
 // A bias that makes the scores larger, whose dims the program does not tell.
 Form Grown(Shape q, Shape k, const Shape& v, const Shape& bias) {
   Shape scores = {-1, -1, -1};
@@ -194,6 +218,7 @@ std::vector<Form> AllForms() {
     for (const int64_t keys : {1, 15, 16, 17, 49, 300}) {
       forms.push_back(Masked(2, queries, keys, 12, 33));
       forms.push_back(Plain(3, queries, keys));
+      forms.push_back(Multiplied(2, queries, keys));
     }
   }
   forms.push_back(Masked(1, 9, 1024, 40, 64));
@@ -216,7 +241,8 @@ void ExpectNear(const Form& form, double tolerance) {
   EXPECT_EQ(expected.CountOf("softmax"), 1);
   const Ran ran = RunForm<T>(form, CoreOptions());
   EXPECT_EQ(ran.CountOf("scaled_dot_product_attention"), 1);
-  for (const char* type : {"transpose2", "slice", "scale", "elementwise_add", "softmax"}) {
+  for (const char* type : {"transpose2", "slice", "scale", "elementwise_add", "elementwise_mul",
+                           "elementwise_sub", "softmax"}) {
     EXPECT_EQ(ran.CountOf(type), 0) << type;
   }
   EXPECT_EQ(ran.shape, expected.shape);
@@ -288,6 +314,8 @@ TEST(ScaledDotProductAttentionTest, RefusesWhatDoesNotFit) {
   const Shape a = {2, 3, 4};
   OpRun biased = Attention(a, a, a);
   biased.inputs.push_back({"Bias", Numbers({3, 3, 3}, 4)});
+  OpRun multiplied = Attention(a, a, a);
+  multiplied.inputs.push_back({"Factor", Numbers({2, 3, 2}, 4)});
   OpRun turning = Attention(a, a, a);
   turning.inputs.push_back({"Bias", Numbers({1, 4, 3, 3}, 4)});
   turning.attrs = "turning=[0]";
@@ -305,7 +333,8 @@ TEST(ScaledDotProductAttentionTest, RefusesWhatDoesNotFit) {
       {Attention(a, a, a, "v_axes=[1,2], v_slice=[0]"), "'v_slice' is not an axis and an index"},
       {Attention(a, a, a, "out_axes=[0,2,1]"), "moves the last one"},
       {Attention(a, a, a, "out_axes=[0,0,2]"), "does not order the axes"},
-      {biased, "and what is added to the scores do not fit each other"},
+      {biased, "and what changes the scores do not fit each other"},
+      {multiplied, "and what changes the scores do not fit each other"},
       {turning, "'Bias' argument 0 has shape [1,4,3,3], which does not fit the scores [2,3,3]"},
   });
 }

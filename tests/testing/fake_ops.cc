@@ -165,7 +165,11 @@ void AddAttention(OpRegistry& ops) {
   ops.Add(Unary("softmax"));
   ops.Add({.type = "slice", .inputs = {{"Input"}}, .outputs = {{"Out"}}});
   ops.Add({.type = "scaled_dot_product_attention",
-           .inputs = {{"Q"}, {"K"}, {"V"}, {"Bias", kOptional | kVariadic}},
+           .inputs = {{"Q"},
+                      {"K"},
+                      {"V"},
+                      {"Factor", kOptional | kVariadic},
+                      {"Bias", kOptional | kVariadic}},
            .outputs = {{"Out"}},
            .kernels = {{DType::kFloat32, NoKernel}}});
 }
