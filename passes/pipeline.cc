@@ -22,6 +22,7 @@
 #include "passes/fuse_quantizers.h"
 #include "passes/fuse_shuffle.h"
 #include "passes/fuse_swish.h"
+#include "passes/fuse_where.h"
 #include "passes/fused_products.h"
 #include "passes/inplace.h"
 #include "passes/insert_feed_fetch.h"
@@ -63,6 +64,7 @@ constexpr Pass kPasses[] = {
     {"int8", "compute in int8 what is quantised in training", ComputeInInt8,
      /*on_by_default=*/false},
     {"fuse_quantizers", "join ops that put values on a grid and bring them back", FuseQuantizers},
+    {"fuse_where", "join what broadcasts the operands of a choice by element", FuseWhere},
     {"fuse_swish", "join values and their sigmoid that multiplies them", FuseSwish},
     {kFuseConvPass, "join convolutions with bias, batch norm, sum and activation", FuseConv},
     {kFuseBatchNormPass, "join batch norms and the relu behind them", FuseBatchNorm},

@@ -174,6 +174,17 @@ void AddAttention(OpRegistry& ops) {
            .kernels = {{DType::kFloat32, NoKernel}}});
 }
 
+// What paddle.where is made of beside sums, and made to.
+void AddWhere(OpRegistry& ops) {
+  ops.Add(Unary("fill_any_like"));
+  for (const char* type : {"where", "broadcast_where"}) {
+    ops.Add({.type = type,
+             .inputs = {{"Condition"}, {"X"}, {"Y"}},
+             .outputs = {{"Out"}},
+             .kernels = {{DType::kFloat32, NoKernel}}});
+  }
+}
+
 // Ops that may have an attribute as input, and their gradients.
 void AddOpsWithAxes(OpRegistry& ops) {
   constexpr int kFlags = kOptional | kAnyDType | kValueInInfer;
@@ -295,6 +306,7 @@ OpRegistry MakeFakeOps() {
              .gradient = BinaryGradient()});
   }
   AddAttention(ops);
+  AddWhere(ops);
   ops.Add(BatchNorm());
   ops.Add(FusedConv());
   ops.Add(FusedTranspose());
