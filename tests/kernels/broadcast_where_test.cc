@@ -1,11 +1,11 @@
 // broadcast_where gives what the sums with zeros give that paddle.where writes.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "absl/strings/str_cat.h"
-#include "core/program_parse.h"
-#include "interpreter/interpreter_core.h"
 #include "tests/kernels/op_runs.h"
-#include "tests/testing/matchers.h"
+#include "tests/kernels/run_text.h"
 
 namespace interp::testing::broadcast_where_test {
 namespace {
@@ -37,41 +37,19 @@ std::string TextOf(const Shape& c, const Shape& x, const Shape& y, absl::string_
 }
 
 template <typename T>
-struct Ran {
-  Shape shape;
-  std::vector<T> values;
-  size_t ops = 0;
-};
-
-template <typename T>
-Ran<T> RunWhere(const Shape& c, const Shape& x, const Shape& y, const CoreOptions& options) {
-  const absl::StatusOr<Program> program =
-      ParseProgram(TextOf(c, x, y, std::is_same_v<T, float> ? "float32" : "float64"));
-  EXPECT_THAT(program, IsOk());
-  if (!program.ok()) return {};
-  const auto core =
-      InterpreterCore::Create(*program, {"c", "x", "y"}, {"o"}, std::make_shared<Scope>(), options);
-  EXPECT_THAT(core, IsOk());
-  if (!core.ok()) return {};
-  const auto results = (*core)->Run({{Numbers<float>(c, 1), Numbers<T>(x, 2), Numbers<T>(y, 3)}});
-  EXPECT_THAT(results, IsOk());
-  if (!results.ok()) return {};
-  return {(*results)[0].shape, Values<T>((*results)[0]), (*core)->plan().instructions.size()};
-}
-
-template <typename T>
 void ExpectSame(const Shape& c, const Shape& x, const Shape& y) {
   SCOPED_TRACE(absl::StrCat(ToString(c), ToString(x), ToString(y)));
-  CoreOptions apart;
-  apart.passes.disable = {"fuse_where"};
-  const Ran<T> expected = RunWhere<T>(c, x, y, apart);
+  const std::string text = TextOf(c, x, y, std::is_same_v<T, float> ? "float32" : "float64");
+  const NamedTensors feeds = {
+      {"c", Numbers<float>(c, 1)}, {"x", Numbers<T>(x, 2)}, {"y", Numbers<T>(y, 3)}};
+  const RanText<T> expected = RunTextWithout<T>("fuse_where", text, feeds, "o");
   for (const int threads : {1, 3}) {
     CoreOptions options;
     options.num_threads = threads;
-    const Ran<T> ran = RunWhere<T>(c, x, y, options);
+    const RanText<T> ran = RunText<T>(text, feeds, "o", options);
     EXPECT_EQ(ran.shape, expected.shape);
     EXPECT_EQ(ran.values, expected.values);
-    EXPECT_EQ(ran.ops, expected.ops - 11);
+    EXPECT_EQ(ran.ops.size(), expected.ops.size() - 11);
   }
 }
 

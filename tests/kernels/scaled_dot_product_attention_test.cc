@@ -5,9 +5,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "core/program_parse.h"
-#include "interpreter/interpreter_core.h"
 #include "tests/kernels/op_runs.h"
+#include "tests/kernels/run_text.h"
 #include "tests/testing/matchers.h"
 
 namespace interp::testing::scaled_dot_product_attention_test {
@@ -34,44 +33,14 @@ std::string TextOf(const Form& form, absl::string_view dtype) {
   return text + form.ops;
 }
 
-struct Ran {
-  std::vector<double> values;
-  Shape shape;
-  std::vector<std::string> ops;
-  int64_t CountOf(absl::string_view type) const {
-    return std::count(ops.begin(), ops.end(), std::string(type));
-  }
-};
-
 template <typename T>
-Ran RunForm(const Form& form, const CoreOptions& options) {
-  Ran ran;
-  const std::string text = TextOf(form, std::is_same_v<T, float> ? "float32" : "float64");
-  const absl::StatusOr<Program> program = ParseProgram(text);
-  EXPECT_THAT(program, IsOk()) << text;
-  if (!program.ok()) return ran;
-  std::vector<std::string> names;
-  std::vector<Tensor> feeds;
+RanText<T> RunForm(const Form& form, const CoreOptions& options) {
+  NamedTensors feeds;
   for (const auto& [name, shape] : form.feeds) {
-    names.push_back(name);
-    feeds.push_back(Numbers<T>(shape, static_cast<uint32_t>(feeds.size() + 1)));
+    feeds.emplace_back(name, Numbers<T>(shape, static_cast<uint32_t>(feeds.size() + 1)));
   }
-  const auto core =
-      InterpreterCore::Create(*program, names, {"y"}, std::make_shared<Scope>(), options);
-  EXPECT_THAT(core, IsOk()) << text;
-  if (!core.ok()) return ran;
-  for (const Instruction& instruction : (*core)->plan().instructions) {
-    ran.ops.emplace_back(instruction.op_type);
-  }
-  for (int run = 0; run < 2; ++run) {
-    const auto results = (*core)->Run(feeds);
-    EXPECT_THAT(results, IsOk()) << text;
-    if (!results.ok()) return ran;
-    const std::vector<T> values = Values<T>((*results)[0]);
-    ran.values.assign(values.begin(), values.end());
-    ran.shape = (*results)[0].shape;
-  }
-  return ran;
+  return RunText<T>(TextOf(form, std::is_same_v<T, float> ? "float32" : "float64"), feeds, "y",
+                    options);
 }
 
 // `x` holds queries, keys and values beside each other.
@@ -237,9 +206,9 @@ void ExpectNear(const Form& form, double tolerance) {
   SCOPED_TRACE(form.name);
   CoreOptions apart;
   apart.passes.disable = {std::string(kPass)};
-  const Ran expected = RunForm<T>(form, apart);
+  const RanText<T> expected = RunForm<T>(form, apart);
   EXPECT_EQ(expected.CountOf("softmax"), 1);
-  const Ran ran = RunForm<T>(form, CoreOptions());
+  const RanText<T> ran = RunForm<T>(form, CoreOptions());
   EXPECT_EQ(ran.CountOf("scaled_dot_product_attention"), 1);
   for (const char* type : {"transpose2", "slice", "scale", "elementwise_add", "elementwise_mul",
                            "elementwise_sub", "softmax"}) {
@@ -259,7 +228,7 @@ TEST(ScaledDotProductAttentionTest, StandsForThemInDoubles) {
 
 TEST(ScaledDotProductAttentionTest, HasTheSameBitsEverywhere) {
   for (const Form& form : {Joined(2, 49, 3, 32), Joined(1, 197, 1, 64), Windows(8, 4, 49)}) {
-    const std::vector<double> expected = RunForm<float>(form, CoreOptions()).values;
+    const std::vector<float> expected = RunForm<float>(form, CoreOptions()).values;
     for (const int threads : {2, 3}) {
       CoreOptions options;
       options.num_threads = threads;

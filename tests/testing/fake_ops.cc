@@ -185,6 +185,20 @@ void AddWhere(OpRegistry& ops) {
   }
 }
 
+// What normalisation is made of beside sums and products, and made to.
+void AddNorms(OpRegistry& ops) {
+  for (const char* type : {"reduce_mean", "pow", "square", "sqrt", "rsqrt"}) ops.Add(Unary(type));
+  for (const char* type : {"elementwise_sub", "elementwise_div"}) ops.Add(Binary(type));
+  ops.Add({.type = "layer_norm",
+           .inputs = {{"X"}, {"Scale", kOptional}, {"Bias", kOptional}},
+           .outputs = {{"Y"}, {"Mean", kOptional}, {"Variance", kOptional}},
+           .kernels = {{DType::kFloat32, NoKernel}}});
+  ops.Add({.type = "rms_norm",
+           .inputs = {{"x"}, {"norm_weight"}, {"norm_bias", kOptional}},
+           .outputs = {{"out"}},
+           .kernels = {{DType::kFloat32, NoKernel}}});
+}
+
 // Ops that may have an attribute as input, and their gradients.
 void AddOpsWithAxes(OpRegistry& ops) {
   constexpr int kFlags = kOptional | kAnyDType | kValueInInfer;
@@ -307,6 +321,7 @@ OpRegistry MakeFakeOps() {
   }
   AddAttention(ops);
   AddWhere(ops);
+  AddNorms(ops);
   ops.Add(BatchNorm());
   ops.Add(FusedConv());
   ops.Add(FusedTranspose());

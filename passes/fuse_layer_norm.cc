@@ -1,0 +1,256 @@
+#include "passes/fuse_layer_norm.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "core/attr_reader.h"
+#include "core/each_argument.h"
+#include "core/edit_op.h"
+#include "core/fused_forms.h"
+#include "passes/fusion.h"
+#include "passes/uncertain_ranks.h"
+#include "passes/variable_view.h"
+
+namespace interp {
+namespace {
+
+constexpr absl::string_view kLayerNorm = "layer_norm";
+constexpr absl::string_view kRmsNorm = "rms_norm";
+
+// What is joined.
+struct Match {
+  std::vector<int> chain;
+  VarId x = 0;
+  bool centered = false;  // the mean is taken away
+  float epsilon = 0;
+  std::optional<VarId> scale;
+  std::optional<VarId> bias;
+};
+
+class NormFuser {
+ public:
+  NormFuser(Program program, const PassContext& context)
+      : fuser_(std::move(program), context.ops),
+        uncertain_(FindUncertainRanks(fuser_.program())),
+        layer_norm_(DefOf(kLayerNorm, context)),
+        rms_norm_(DefOf(kRmsNorm, context)) {}
+
+  Program Run() && {
+    for (int i = 0; i < std::ssize(fuser_.ops()); ++i) {
+      if (std::optional<Match> match = MatchAt(i)) TryJoin(*std::move(match));
+    }
+    return std::move(fuser_).TakeProgram();
+  }
+
+ private:
+  static const OpDef* DefOf(absl::string_view type, const PassContext& context) {
+    return CanMake(type, context) ? context.ops.Find(type) : nullptr;
+  }
+
+  const Op& op(int index) const { return fuser_.ops()[index]; }
+  const Var* VarOf(VarId id) const { return fuser_.uses()[id].var; }
+
+  // The op that alone writes the variable, at most one of `types`.
+  std::optional<int> MakerOf(VarId id, std::initializer_list<absl::string_view> types) const {
+    const VarUse& use = fuser_.uses()[id];
+    if (use.writes != 1 || use.pinned() || use.last_write < 0) return std::nullopt;
+    const int maker = use.last_write;
+    const bool fits = !fuser_.IsGone(maker) && absl::c_linear_search(types, op(maker).type) &&
+                      CheckNothingFused(op(maker)).ok();
+    return fits ? std::optional(maker) : std::nullopt;
+  }
+
+  // X and Y of an op whose last dims meet.
+  std::optional<std::pair<VarId, VarId>> OperandsOf(int index) const {
+    const std::optional<VarId> x = Fuser::Argument(op(index).inputs, "X");
+    const std::optional<VarId> y = Fuser::Argument(op(index).inputs, "Y");
+    AttrReader attrs(op(index));
+    const bool by_last = attrs.Int("axis", -1) == -1 && attrs.status().ok();
+    if (!x.has_value() || !y.has_value() || !by_last) return std::nullopt;
+    return std::pair(*x, *y);
+  }
+
+  // From the op at `last`, which divides by the deviation or multiplies with its reciprocal.
+  std::optional<Match> MatchAt(int last) const {
+    const bool divides = op(last).type == "elementwise_div";
+    if (!divides && op(last).type != "elementwise_mul") return std::nullopt;
+    const auto operands = OperandsOf(last);
+    if (!operands.has_value() || !CheckNothingFused(op(last)).ok()) return std::nullopt;
+    std::vector<std::pair<VarId, VarId>> ways = {*operands};  // value and deviation
+    if (!divides) ways.emplace_back(operands->second, operands->first);
+    for (const auto& [value, deviation] : ways) {
+      Match match;
+      match.chain = {last};
+      const std::optional<int> root = MakerOf(deviation, {divides ? "sqrt" : "rsqrt"});
+      if (root.has_value() && FollowDeviation(*root, value, match)) return match;
+    }
+    return std::nullopt;
+  }
+
+  // From a root back to the square mean of `value`, or of the same value once more.
+  bool FollowDeviation(int root, VarId value, Match& match) const {
+    match.chain.push_back(root);
+    const std::optional<VarId> moved = OnlyInput(op(root));
+    const std::optional<int> move = moved.has_value() ? MakerOf(*moved, {"scale"}) : std::nullopt;
+    if (!move.has_value() || !ReadEpsilon(*move, match)) return false;
+    const std::optional<VarId> mean = Fuser::Argument(op(*move).inputs, "X");
+    const std::optional<VarId> squares = mean.has_value() ? MeanOf(*mean, match) : std::nullopt;
+    const std::optional<VarId> squared =
+        squares.has_value() ? SquareRootOf(*squares, match) : std::nullopt;
+    if (!squared.has_value()) return false;
+    const std::optional<VarId> x = CenteredFrom(value, match);
+    match.centered = x.has_value() && (*squared == value || CenteredFrom(*squared, match) == x);
+    if (!match.centered && *squared != value) return false;
+    match.x = match.centered ? *x : value;
+    return true;
+  }
+
+  bool ReadEpsilon(int move, Match& match) const {
+    AttrReader attrs(op(move));
+    match.epsilon = attrs.Float("bias", 0);
+    const bool moves = attrs.Float("scale", 1) == 1 && match.epsilon >= 0 && attrs.status().ok();
+    match.chain.push_back(move);
+    return moves && OnlyInput(op(move)).has_value();
+  }
+
+  // What `mean` is the mean of, along the last dim.
+  std::optional<VarId> MeanOf(VarId mean, Match& match) const {
+    const std::optional<int> maker = MakerOf(mean, {"reduce_mean"});
+    const std::optional<VarId> x = maker.has_value() ? OnlyInput(op(*maker)) : std::nullopt;
+    if (!x.has_value() || RankOf(*x) < 2) return std::nullopt;
+    AttrReader attrs(op(*maker));
+    const std::vector<int64_t> dims = attrs.Ints("dim");
+    const bool last = dims.size() == 1 && (dims[0] == -1 || dims[0] == RankOf(*x) - 1) &&
+                      attrs.Bool("keep_dim", false) && !attrs.Bool("reduce_all", false);
+    if (!last || !attrs.status().ok()) return std::nullopt;
+    match.chain.push_back(*maker);
+    return x;
+  }
+
+  // What the variable is the square of.
+  std::optional<VarId> SquareRootOf(VarId squares, Match& match) const {
+    const std::optional<int> maker = MakerOf(squares, {"pow", "square", "elementwise_mul"});
+    if (!maker.has_value()) return std::nullopt;
+    match.chain.push_back(*maker);
+    if (op(*maker).type == "elementwise_mul") {
+      const auto operands = OperandsOf(*maker);
+      const bool same = operands.has_value() && operands->first == operands->second;
+      return same ? std::optional(operands->first) : std::nullopt;
+    }
+    AttrReader attrs(op(*maker));
+    const bool square = op(*maker).type == "square" || attrs.Float("factor", 1) == 2;
+    return square && attrs.status().ok() ? OnlyInput(op(*maker)) : std::nullopt;
+  }
+
+  // What the variable is without its mean.
+  std::optional<VarId> CenteredFrom(VarId id, Match& match) const {
+    const std::optional<int> maker = MakerOf(id, {"elementwise_sub"});
+    const auto operands = maker.has_value() ? OperandsOf(*maker) : std::nullopt;
+    if (!operands.has_value()) return std::nullopt;
+    Match further = match;
+    if (MeanOf(operands->second, further) != operands->first) return std::nullopt;
+    further.chain.push_back(*maker);
+    match = std::move(further);
+    return operands->first;
+  }
+
+  // Of what is declared; 0 where that may not be the rank of a run.
+  int64_t RankOf(VarId id) const {
+    const bool known = VarOf(id) != nullptr && !uncertain_[id] && fuser_.uses()[id].writes <= 1;
+    return known ? std::ssize(VarOf(id)->dims) : 0;
+  }
+
+  // A parameter with an element for each column of x, that the op behind the chain alone combines
+  // with its result; the chain becomes longer then.
+  std::optional<VarId> TakeVector(absl::string_view type, Match& match) const {
+    const std::optional<int> next = fuser_.OnlyReader(match.chain.front(), "Out");
+    if (!next.has_value() || op(*next).type != type || !CheckNothingFused(op(*next)).ok()) {
+      return std::nullopt;
+    }
+    const auto operands = OperandsOf(*next);
+    if (!operands.has_value()) return std::nullopt;
+    const VarId own = *Fuser::Argument(op(match.chain.front()).outputs, "Out");
+    const VarId id = operands->first == own ? operands->second : operands->first;
+    const Var* const vector = fuser_.Parameter(id);
+    const std::vector<int64_t> columns = {VarOf(match.x)->dims.back()};
+    if (vector == nullptr || vector->dims != columns || vector->dtype != VarOf(match.x)->dtype) {
+      return std::nullopt;
+    }
+    match.chain.insert(match.chain.begin(), *next);
+    return id;
+  }
+
+  void TryJoin(Match match) {
+    const OpDef* const def = match.centered ? layer_norm_ : rms_norm_;
+    if (RankOf(match.x) < 2 || def == nullptr || !HasKernelOf(*def, VarOf(match.x)->dtype)) return;
+    match.scale = TakeVector("elementwise_mul", match);
+    if (match.scale.has_value()) match.bias = TakeVector("elementwise_add", match);
+    absl::c_sort(match.chain);
+    match.chain.erase(std::unique(match.chain.begin(), match.chain.end()), match.chain.end());
+    const bool fits = match.centered || match.scale.has_value();
+    if (!fits || !IsOfOnePart(match.chain) || !fuser_.IsStable(match.x, match.chain.front()) ||
+        !AreSeenByNobodyElse(match.chain)) {
+      return;
+    }
+    Op fused = Fused(match);
+    for (const int at : match.chain) fuser_.Drop(at);
+    fuser_.Replace({match.chain.back()}, std::move(fused));
+  }
+
+  bool IsOfOnePart(const std::vector<int>& chain) const {
+    return absl::c_all_of(chain, [&](int at) { return IsOfSamePart(op(at), op(chain.back())); });
+  }
+
+  // Whether ops of the chain alone mention what those before the last one make.
+  bool AreSeenByNobodyElse(const std::vector<int>& chain) const {
+    const auto mentions = [&](VarId id) {
+      int64_t count = 0;
+      for (const int at : chain) {
+        count += absl::c_count(EachArgument(op(at).inputs), id);
+        count += absl::c_count(EachArgument(op(at).outputs), id);
+      }
+      return count;
+    };
+    for (const int at : chain) {
+      if (at == chain.back()) continue;
+      for (const VarId id : EachArgument(op(at).outputs)) {
+        const VarUse& use = fuser_.uses()[id];
+        if (use.pinned() || use.mentions != mentions(id)) return false;
+      }
+    }
+    return true;
+  }
+
+  Op Fused(const Match& match) {
+    const VarId out = *Fuser::Argument(op(match.chain.back()).outputs, "Out");
+    Op fused = fuser_.TakeAs(match.centered ? kLayerNorm : kRmsNorm, match.chain.back());
+    AddInput(fused, match.centered ? "X" : "x", {match.x});
+    if (match.scale.has_value()) {
+      AddInput(fused, match.centered ? "Scale" : "norm_weight", {*match.scale});
+    }
+    if (match.bias.has_value())
+      AddInput(fused, match.centered ? "Bias" : "norm_bias", {*match.bias});
+    AddOutput(fused, match.centered ? "Y" : "out", {out});
+    SetAttr(fused, "begin_norm_axis", static_cast<int32_t>(RankOf(match.x) - 1));
+    SetAttr(fused, "epsilon", match.epsilon);
+    return fused;
+  }
+
+  Fuser fuser_;
+  const std::vector<bool> uncertain_;  // ranks, by variable
+  const OpDef* const layer_norm_;      // null: not to be made
+  const OpDef* const rms_norm_;
+};
+
+}  // namespace
+
+absl::StatusOr<Program> FuseLayerNorm(Program program, const PassContext& context) {
+  const bool may = HasOpOf(program, {"reduce_mean"}) && HasOpOf(program, {"sqrt", "rsqrt"});
+  if (!may || (!CanMake(kLayerNorm, context) && !CanMake(kRmsNorm, context))) return program;
+  return NormFuser(std::move(program), context).Run();
+}
+
+}  // namespace interp
