@@ -30,6 +30,7 @@
 #include "passes/fuse_batch_norm.h"
 #include "passes/fuse_conv.h"
 #include "passes/fuse_depthwise.h"
+#include "passes/fuse_layer_norm.h"
 
 namespace interp {
 // What clones share.
@@ -540,8 +541,8 @@ namespace {
 // ops that are joined.
 PipelineOptions PassesOf(const CoreOptions& options) {
   PipelineOptions passes = options.passes;
-  for (const absl::string_view pass :
-       {kFuseConvPass, kFuseBatchNormPass, kFuseAttentionPass, kFuseDepthwisePass}) {
+  for (const absl::string_view pass : {kFuseConvPass, kFuseBatchNormPass, kFuseLayerNormPass,
+                                       kFuseAttentionPass, kFuseDepthwisePass}) {
     const bool asked = absl::c_linear_search(passes.enable, pass);
     if (options.check_nan_inf && !asked) passes.disable.emplace_back(pass);
   }

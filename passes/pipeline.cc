@@ -66,7 +66,7 @@ constexpr Pass kPasses[] = {
      /*on_by_default=*/false},
     {"fuse_quantizers", "join ops that put values on a grid and bring them back", FuseQuantizers},
     {"fuse_where", "join what broadcasts the operands of a choice by element", FuseWhere},
-    {"fuse_layer_norm", "join the pieces of a normalisation of the last dimension", FuseLayerNorm},
+    {kFuseLayerNormPass, "join the pieces of a normalisation of the last dimension", FuseLayerNorm},
     {"fuse_swish", "join values and their sigmoid that multiplies them", FuseSwish},
     {kFuseConvPass, "join convolutions with bias, batch norm, sum and activation", FuseConv},
     {kFuseBatchNormPass, "join batch norms and the relu behind them", FuseBatchNorm},
