@@ -7,7 +7,6 @@
 
 #include "absl/algorithm/container.h"
 #include "core/attr_reader.h"
-#include "core/each_argument.h"
 #include "core/edit_op.h"
 #include "core/fused_forms.h"
 #include "passes/fusion.h"
@@ -21,7 +20,7 @@ constexpr absl::string_view kLayerNorm = "layer_norm";
 constexpr absl::string_view kRmsNorm = "rms_norm";
 
 // What is joined.
-struct Match {
+struct NormMatch {
   std::vector<int> chain;
   VarId x = 0;
   bool centered = false;  // the mean is taken away
@@ -40,7 +39,7 @@ class NormFuser {
 
   Program Run() && {
     for (int i = 0; i < std::ssize(fuser_.ops()); ++i) {
-      if (std::optional<Match> match = MatchAt(i)) TryJoin(*std::move(match));
+      if (std::optional<NormMatch> match = MatchAt(i)) TryJoin(*std::move(match));
     }
     return std::move(fuser_).TakeProgram();
   }
@@ -74,7 +73,7 @@ class NormFuser {
   }
 
   // From the op at `last`, which divides by the deviation or multiplies with its reciprocal.
-  std::optional<Match> MatchAt(int last) const {
+  std::optional<NormMatch> MatchAt(int last) const {
     const bool divides = op(last).type == "elementwise_div";
     if (!divides && op(last).type != "elementwise_mul") return std::nullopt;
     const auto operands = OperandsOf(last);
@@ -82,7 +81,7 @@ class NormFuser {
     std::vector<std::pair<VarId, VarId>> ways = {*operands};  // value and deviation
     if (!divides) ways.emplace_back(operands->second, operands->first);
     for (const auto& [value, deviation] : ways) {
-      Match match;
+      NormMatch match;
       match.chain = {last};
       const std::optional<int> root = MakerOf(deviation, {divides ? "sqrt" : "rsqrt"});
       if (root.has_value() && FollowDeviation(*root, value, match)) return match;
@@ -91,7 +90,7 @@ class NormFuser {
   }
 
   // From a root back to the square mean of `value`, or of the same value once more.
-  bool FollowDeviation(int root, VarId value, Match& match) const {
+  bool FollowDeviation(int root, VarId value, NormMatch& match) const {
     match.chain.push_back(root);
     const std::optional<VarId> moved = OnlyInput(op(root));
     const std::optional<int> move = moved.has_value() ? MakerOf(*moved, {"scale"}) : std::nullopt;
@@ -108,7 +107,7 @@ class NormFuser {
     return true;
   }
 
-  bool ReadEpsilon(int move, Match& match) const {
+  bool ReadEpsilon(int move, NormMatch& match) const {
     AttrReader attrs(op(move));
     match.epsilon = attrs.Float("bias", 0);
     const bool moves = attrs.Float("scale", 1) == 1 && match.epsilon >= 0 && attrs.status().ok();
@@ -117,7 +116,7 @@ class NormFuser {
   }
 
   // What `mean` is the mean of, along the last dim.
-  std::optional<VarId> MeanOf(VarId mean, Match& match) const {
+  std::optional<VarId> MeanOf(VarId mean, NormMatch& match) const {
     const std::optional<int> maker = MakerOf(mean, {"reduce_mean"});
     const std::optional<VarId> x = maker.has_value() ? OnlyInput(op(*maker)) : std::nullopt;
     if (!x.has_value() || RankOf(*x) < 2) return std::nullopt;
@@ -131,7 +130,7 @@ class NormFuser {
   }
 
   // What the variable is the square of.
-  std::optional<VarId> SquareRootOf(VarId squares, Match& match) const {
+  std::optional<VarId> SquareRootOf(VarId squares, NormMatch& match) const {
     const std::optional<int> maker = MakerOf(squares, {"pow", "square", "elementwise_mul"});
     if (!maker.has_value()) return std::nullopt;
     match.chain.push_back(*maker);
@@ -146,11 +145,11 @@ class NormFuser {
   }
 
   // What the variable is without its mean.
-  std::optional<VarId> CenteredFrom(VarId id, Match& match) const {
+  std::optional<VarId> CenteredFrom(VarId id, NormMatch& match) const {
     const std::optional<int> maker = MakerOf(id, {"elementwise_sub"});
     const auto operands = maker.has_value() ? OperandsOf(*maker) : std::nullopt;
     if (!operands.has_value()) return std::nullopt;
-    Match further = match;
+    NormMatch further = match;
     if (MeanOf(operands->second, further) != operands->first) return std::nullopt;
     further.chain.push_back(*maker);
     match = std::move(further);
@@ -165,7 +164,7 @@ class NormFuser {
 
   // A parameter with an element for each column of x, that the op behind the chain alone combines
   // with its result; the chain becomes longer then.
-  std::optional<VarId> TakeVector(absl::string_view type, Match& match) const {
+  std::optional<VarId> TakeVector(absl::string_view type, NormMatch& match) const {
     const std::optional<int> next = fuser_.OnlyReader(match.chain.front(), "Out");
     if (!next.has_value() || op(*next).type != type || !CheckNothingFused(op(*next)).ok()) {
       return std::nullopt;
@@ -183,7 +182,7 @@ class NormFuser {
     return id;
   }
 
-  void TryJoin(Match match) {
+  void TryJoin(NormMatch match) {
     const OpDef* const def = match.centered ? layer_norm_ : rms_norm_;
     if (RankOf(match.x) < 2 || def == nullptr || !HasKernelOf(*def, VarOf(match.x)->dtype)) return;
     match.scale = TakeVector("elementwise_mul", match);
@@ -192,7 +191,7 @@ class NormFuser {
     match.chain.erase(std::unique(match.chain.begin(), match.chain.end()), match.chain.end());
     const bool fits = match.centered || match.scale.has_value();
     if (!fits || !IsOfOnePart(match.chain) || !fuser_.IsStable(match.x, match.chain.front()) ||
-        !AreSeenByNobodyElse(match.chain)) {
+        !fuser_.AreSeenWithin(match.chain)) {
       return;
     }
     Op fused = Fused(match);
@@ -204,27 +203,7 @@ class NormFuser {
     return absl::c_all_of(chain, [&](int at) { return IsOfSamePart(op(at), op(chain.back())); });
   }
 
-  // Whether ops of the chain alone mention what those before the last one make.
-  bool AreSeenByNobodyElse(const std::vector<int>& chain) const {
-    const auto mentions = [&](VarId id) {
-      int64_t count = 0;
-      for (const int at : chain) {
-        count += absl::c_count(EachArgument(op(at).inputs), id);
-        count += absl::c_count(EachArgument(op(at).outputs), id);
-      }
-      return count;
-    };
-    for (const int at : chain) {
-      if (at == chain.back()) continue;
-      for (const VarId id : EachArgument(op(at).outputs)) {
-        const VarUse& use = fuser_.uses()[id];
-        if (use.pinned() || use.mentions != mentions(id)) return false;
-      }
-    }
-    return true;
-  }
-
-  Op Fused(const Match& match) {
+  Op Fused(const NormMatch& match) {
     const VarId out = *Fuser::Argument(op(match.chain.back()).outputs, "Out");
     Op fused = fuser_.TakeAs(match.centered ? kLayerNorm : kRmsNorm, match.chain.back());
     AddInput(fused, match.centered ? "X" : "x", {match.x});

@@ -121,6 +121,23 @@ void Fuser::ForEachLink(const std::vector<int>& chain, const F& f) const {
   }
 }
 
+bool Fuser::AreSeenWithin(const std::vector<int>& chain) const {
+  const auto count = [&](VarId id) {
+    int64_t mentions = 0;
+    for (const int op : chain) {
+      mentions += absl::c_count(EachArgument(ops()[op].inputs), id);
+      mentions += absl::c_count(EachArgument(ops()[op].outputs), id);
+    }
+    return mentions;
+  };
+  const auto is_seen_within = [&](int op) {
+    return op == chain.back() || absl::c_all_of(EachArgument(ops()[op].outputs), [&](VarId id) {
+             return !uses_[id].pinned() && uses_[id].mentions == count(id);
+           });
+  };
+  return absl::c_all_of(chain, is_seen_within);
+}
+
 Op Fuser::TakeForFusion(int index) {
   Op& op = program_.blocks[0].ops[index];
   Op fused;

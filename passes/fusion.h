@@ -70,6 +70,9 @@ class Fuser {
   // The same for Out, and nothing was fused into the op (core/fused_forms.h).
   bool GivesOutAlone(int op) const;
 
+  // True when ops of `chain`, ascending, alone mention what those before the last one give.
+  bool AreSeenWithin(const std::vector<int>& chain) const;
+
   bool IsGone(int op) const { return gone_[op]; }
 
   // The op at that position, which is to be replaced, without slots: most of it is attributes that

@@ -14,6 +14,7 @@
 #include "passes/coalesced_tensors.h"
 #include "passes/detached_values.h"
 #include "passes/expand_ops.h"
+#include "passes/fuse_activation.h"
 #include "passes/fuse_attention.h"
 #include "passes/fuse_batch_norm.h"
 #include "passes/fuse_conv.h"
@@ -22,7 +23,6 @@
 #include "passes/fuse_layer_norm.h"
 #include "passes/fuse_quantizers.h"
 #include "passes/fuse_shuffle.h"
-#include "passes/fuse_swish.h"
 #include "passes/fuse_where.h"
 #include "passes/fused_products.h"
 #include "passes/inplace.h"
@@ -67,7 +67,7 @@ constexpr Pass kPasses[] = {
     {"fuse_quantizers", "join ops that put values on a grid and bring them back", FuseQuantizers},
     {"fuse_where", "join what broadcasts the operands of a choice by element", FuseWhere},
     {kFuseLayerNormPass, "join the pieces of a normalisation of the last dimension", FuseLayerNorm},
-    {"fuse_swish", "join values and their sigmoid that multiplies them", FuseSwish},
+    {"fuse_activation", "join the pieces of an activation", FuseActivation},
     {kFuseConvPass, "join convolutions with bias, batch norm, sum and activation", FuseConv},
     {kFuseBatchNormPass, "join batch norms and the relu behind them", FuseBatchNorm},
     {"fuse_fc", "join matrix products with bias and activation", FuseFc},

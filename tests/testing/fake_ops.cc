@@ -199,6 +199,14 @@ void AddNorms(OpRegistry& ops) {
            .kernels = {{DType::kFloat32, NoKernel}}});
 }
 
+// What activations are made of beside sums and products, and made to.
+void AddActivations(OpRegistry& ops) {
+  for (const char* type : {"erf", "softplus", "clip", "mish"}) ops.Add(Unary(type));
+  for (const char* type : {"gelu", "hard_swish", "hard_sigmoid", "mish"}) {
+    ops.AddKernels(type, {{DType::kFloat32, NoKernel}, {DType::kFloat64, NoKernel}});
+  }
+}
+
 // Ops that may have an attribute as input, and their gradients.
 void AddOpsWithAxes(OpRegistry& ops) {
   constexpr int kFlags = kOptional | kAnyDType | kValueInInfer;
@@ -292,6 +300,7 @@ OpRegistry MakeFakeOps() {
     ops.Add(Unary(type));
   }
   for (const absl::string_view type : {"elementwise_add", "elementwise_mul"}) ops.Add(Binary(type));
+  AddActivations(ops);
   ops.AddKernels("swish", {{DType::kFloat32, NoKernel}, {DType::kBFloat16, NoKernel}});
   ops.AddKernels("relu", {{DType::kFloat32, NoKernel}, {DType::kBFloat16, NoKernel}});
   ops.AddKernels("elementwise_add", {{DType::kFloat32, NoKernel}, {DType::kBFloat16, NoKernel}});

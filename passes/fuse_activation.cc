@@ -1,0 +1,187 @@
+#include "passes/fuse_activation.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/inlined_vector.h"
+#include "core/each_argument.h"
+#include "core/edit_op.h"
+#include "core/fused_forms.h"
+#include "passes/fusion.h"
+#include "passes/scalar_function.h"
+#include "passes/unread_ops.h"
+
+namespace interp {
+namespace {
+
+// Ops that end an activation, all of which multiply or divide.
+constexpr absl::string_view kLastOps[] = {"elementwise_mul", "elementwise_div", "scale"};
+
+// gelu by tanh takes nine.
+constexpr size_t kMostOps = 12;
+
+class ActivationFuser {
+ public:
+  ActivationFuser(Program program, const PassContext& context)
+      : fuser_(std::move(program), context.ops), context_(context) {}
+
+  // The last ops first: hard_swish has a hard_sigmoid in it.
+  Program Run() && {
+    for (int i = static_cast<int>(fuser_.ops().size()) - 1; i >= 0; --i) {
+      if (!fuser_.IsGone(i) && absl::c_linear_search(kLastOps, op(i).type)) TryFuse(i);
+    }
+    return WithoutUnread(std::move(fuser_).TakeProgram(), context_.ops, constants_);
+  }
+
+ private:
+  const Op& op(int index) const { return fuser_.ops()[index]; }
+
+  // The op whose only result the variable is, when it is one that activations are made of.
+  std::optional<int> MakerOf(VarId id) const {
+    const VarUse& use = fuser_.uses()[id];
+    if (use.writes != 1 || use.pinned() || use.last_write < 0) return std::nullopt;
+    const int maker = use.last_write;
+    const bool fits = !fuser_.IsGone(maker) && IsOfFunctions(op(maker)) &&
+                      Fuser::Argument(op(maker).outputs, "Out") == id;
+    return fits ? std::optional(maker) : std::nullopt;
+  }
+
+  static bool IsOfFunctions(const Op& op) {
+    return ApplyFunction(op, 1).has_value() ||
+           (ApplyBinary(op, 1, 1).has_value() && CheckNothingFused(op).ok());
+  }
+
+  // Variables that the op at `last` may compute a function of, the nearest first.
+  std::vector<VarId> Candidates(int last) const {
+    std::vector<VarId> found;
+    std::vector<int> open = {last};
+    for (size_t i = 0; i < open.size() && open.size() <= kMostOps; ++i) {
+      for (const VarId id : EachArgument(op(open[i]).inputs)) {
+        if (absl::c_linear_search(found, id)) continue;
+        found.push_back(id);
+        if (const std::optional<int> maker = MakerOf(id)) open.push_back(*maker);
+      }
+    }
+    return found;
+  }
+
+  // The number that a variable has all through the program.
+  std::optional<double> ConstantAt(VarId id) const {
+    const VarUse& use = fuser_.uses()[id];
+    const bool made = use.writes == 1 && !use.pinned() && use.last_write >= 0;
+    return made ? ConstantOf(op(use.last_write)) : std::nullopt;
+  }
+
+  // Adds the ops that make `id` of x to `chain`, each behind those whose results it reads; false
+  // where there are others or too many.
+  bool FollowTo(VarId x, VarId id, std::vector<int>& chain) const {
+    if (id == x) return true;
+    // A constant of shape [1] would make a result of a value without dims larger.
+    if (ConstantAt(id).has_value()) return !fuser_.uses()[x].var->dims.empty();
+    const std::optional<int> maker = MakerOf(id);
+    return maker.has_value() && FollowOp(x, *maker, chain);
+  }
+  bool FollowOp(VarId x, int index, std::vector<int>& chain) const {
+    if (absl::c_linear_search(chain, index)) return true;
+    for (const VarId id : EachArgument(op(index).inputs)) {
+      if (!FollowTo(x, id, chain)) return false;
+    }
+    chain.push_back(index);
+    return chain.size() <= kMostOps;
+  }
+
+  // What the ops of the chain make of one number.
+  double Value(const std::vector<int>& chain, VarId x, double at) const {
+    absl::InlinedVector<std::pair<VarId, double>, kMostOps + 1> values = {{x, at}};
+    const auto value_of = [&](VarId id) {
+      const auto found = absl::c_find_if(values, [id](const auto& v) { return v.first == id; });
+      return found != values.end() ? found->second : *ConstantAt(id);
+    };
+    double result = at;
+    for (const int index : chain) {
+      const Op& made_by = op(index);
+      const double first = value_of(*Fuser::Argument(made_by.inputs, "X"));
+      const std::optional<VarId> second = Fuser::Argument(made_by.inputs, "Y");
+      result = second.has_value() ? *ApplyBinary(made_by, first, value_of(*second))
+                                  : *ApplyFunction(made_by, first);
+      values.emplace_back(*Fuser::Argument(made_by.outputs, "Out"), result);
+    }
+    return result;
+  }
+
+  void TryFuse(int last) {
+    if (!IsOfFunctions(op(last))) return;
+    for (const VarId x : Candidates(last)) {
+      std::vector<int> chain;
+      if (fuser_.uses()[x].var == nullptr || !FollowOp(x, last, chain) || chain.size() < 2 ||
+          !MayJoin(x, chain))
+        continue;
+      const std::optional<KnownFunction> known = Recognized(chain, x);
+      if (!known.has_value() || !HasKernel(known->type, x)) continue;
+      absl::c_sort(chain);
+      return Join(*known, x, chain);
+    }
+  }
+
+  std::optional<KnownFunction> Recognized(const std::vector<int>& chain, VarId x) const {
+    const bool exact = fuser_.uses()[x].var->dtype == DType::kFloat64;
+    return RecognizeActivation([&](double at) { return Value(chain, x, at); }, exact);
+  }
+
+  // Sums and multiples alone are no activation.
+  bool Bends(const std::vector<int>& chain) const {
+    return absl::c_any_of(chain, [&](int at) {
+      return op(at).type != "scale" && ApplyFunction(op(at), 1).has_value();
+    });
+  }
+
+  // Whether one op may stand for the chain, whose order is that of its values.
+  bool MayJoin(VarId x, std::vector<int> chain) const {
+    absl::c_sort(chain);
+    const Op& last = op(chain.back());
+    return fuser_.IsStable(x, chain.front()) &&
+           absl::c_all_of(chain, [&](int at) { return IsOfSamePart(op(at), last); }) &&
+           fuser_.AreSeenWithin(chain);
+  }
+
+  // Whether there is a kernel for it: there is none for complex numbers.
+  bool HasKernel(absl::string_view type, VarId x) const {
+    return CanMake(type, context_) &&
+           HasKernelOf(*context_.ops.Find(type), fuser_.uses()[x].var->dtype);
+  }
+
+  // The last op's place and what it says of where it was made stay.
+  void Join(const KnownFunction& known, VarId x, const std::vector<int>& chain) {
+    const VarId out = *Fuser::Argument(op(chain.back()).outputs, "Out");
+    Op fused = fuser_.TakeAs(known.type, chain.back());
+    AddInput(fused, "X", {x});
+    AddOutput(fused, "Out", {out});
+    for (const Attr& attr : known.attrs) SetAttr(fused, attr.name, attr.value);
+    for (const int at : chain) {
+      for (const VarId id : EachArgument(op(at).inputs)) {
+        if (ConstantAt(id).has_value()) constants_.push_back(id);
+      }
+      fuser_.Drop(at);
+    }
+    fuser_.Replace({chain.back()}, std::move(fused));
+  }
+
+  Fuser fuser_;
+  const PassContext& context_;
+  std::vector<VarId> constants_;  // that what is joined has read
+};
+
+}  // namespace
+
+absl::StatusOr<Program> FuseActivation(Program program, const PassContext& context) {
+  // One of them is in each.
+  if (!HasOpOf(program, {"sigmoid", "erf", "tanh", "relu6", "clip", "hard_sigmoid", "exp"})) {
+    return program;
+  }
+  return ActivationFuser(std::move(program), context).Run();
+}
+
+}  // namespace interp
