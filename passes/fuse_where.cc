@@ -1,5 +1,6 @@
 #include "passes/fuse_where.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -115,9 +116,10 @@ class WhereFuser {
     const std::vector<VarId> operands = {*from, x_sum->x, y_sum->x};
     std::vector<VarId> zeros;
     if (!AreLikeAll(sum->y, operands, zeros)) return;
-    const int until = fuser_.uses()[sum->y].last_write;
+    int first = *cast;
+    for (const VarId id : zeros) first = std::min(first, fuser_.uses()[id].last_write);
     for (const VarId id : operands) {
-      if (!fuser_.IsStable(id, std::min(until, *cast))) return;
+      if (!fuser_.IsStable(id, first)) return;
     }
     passed_.insert(passed_.end(), zeros.begin(), zeros.end());
     for (const VarId id : {*condition, *x, *y, *number, sum->x}) passed_.push_back(id);
