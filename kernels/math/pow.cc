@@ -25,6 +25,14 @@ struct Square {
   }
 };
 
+// As gelu is written by tanh.
+struct Cube {
+  template <typename T>
+  T operator()(T x) const {
+    return x * x * x;
+  }
+};
+
 template <typename T>
 struct Power {
   T factor;
@@ -43,6 +51,8 @@ absl::Status Pow(KernelContext& ctx) {
   const C factor = FactorOf<T>(ctx, kFactorTensor);
   if (!kIsInteger<T> && factor == 2) {
     MapUnary<T, T>(ctx, Square());
+  } else if (!kIsInteger<T> && factor == 3) {
+    MapUnary<T, T>(ctx, Cube());
   } else {
     MapUnary<T, T>(ctx, Power<C>{factor});
   }

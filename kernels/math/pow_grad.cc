@@ -22,6 +22,13 @@ struct SquareGrad {
   }
 };
 
+struct CubeGrad {
+  template <typename T>
+  T operator()(T x, T grad) const {
+    return grad * T{3} * (x * x);
+  }
+};
+
 template <typename T>
 struct PowerGrad {
   T factor;
@@ -35,6 +42,8 @@ absl::Status PowGrad(KernelContext& ctx) {
   const T factor = FactorOf<T>(ctx, kFactorTensor);
   if (factor == 2) {
     MapUnaryGrad<T>(ctx, unary_grad::kX, SquareGrad());
+  } else if (factor == 3) {
+    MapUnaryGrad<T>(ctx, unary_grad::kX, CubeGrad());
   } else {
     MapUnaryGrad<T>(ctx, unary_grad::kX, PowerGrad<T>{factor});
   }
