@@ -52,6 +52,63 @@ class Bert(nn.Layer):
         return self.head(paddle.tanh(self.pooler(self.encoder(x, mask)[:, 0])))
 
 
+class RmsNorm(nn.Layer):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = self.create_parameter([width], default_initializer=nn.initializer.Constant(1.0))
+
+    def forward(self, x):
+        return x * paddle.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * self.weight
+
+
+class DecoderLayer(nn.Layer):
+    """Norms, positions, mask and activation in pieces, as code of language models writes them."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads, self.depth = heads, width // heads
+        self.norm1, self.norm2 = RmsNorm(width), RmsNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def turned(self, x, cos, sin):
+        half = self.depth // 2
+        return x * cos + paddle.concat([-x[:, :, :, half:], x[:, :, :, :half]], -1) * sin
+
+    def attention(self, x, cos, sin, seen):
+        n = x.shape[1]
+        q, k, v = [t.reshape([-1, n, self.heads, self.depth]).transpose([0, 2, 1, 3])
+                   for t in paddle.split(self.qkv(x), 3, -1)]
+        scores = paddle.matmul(self.turned(q, cos, sin), self.turned(k, cos, sin), transpose_y=True)
+        scores = paddle.where(seen, scores / self.depth**0.5, paddle.full([1], -1e4))
+        return self.out(paddle.matmul(F.softmax(scores), v).transpose([0, 2, 1, 3]).reshape([-1, n, x.shape[2]]))
+
+    def forward(self, x, cos, sin, seen):
+        x = x + self.attention(self.norm1(x), cos, sin, seen)
+        y = self.up(self.norm2(x))
+        y = 0.5 * y * (1 + paddle.tanh((2 / numpy.pi) ** 0.5 * (y + 0.044715 * paddle.pow(y, 3))))
+        return x + self.down(y)
+
+
+class LanguageModel(nn.Layer):
+    def __init__(self, width=256, layers=4, heads=4, words=128):
+        super().__init__()
+        self.words, self.norm, self.head = nn.Embedding(1000, width), RmsNorm(width), nn.Linear(width, 1000)
+        self.layers = nn.LayerList([DecoderLayer(width, heads) for _ in range(layers)])
+        depth = width // heads
+        angles = numpy.outer(numpy.arange(words), 1e4 ** (-numpy.arange(0, depth, 2) / depth))
+        angles = numpy.concatenate([angles, angles], -1).astype("float32")
+        self.register_buffer("cos", paddle.to_tensor(numpy.cos(angles)))
+        self.register_buffer("sin", paddle.to_tensor(numpy.sin(angles)))
+        self.register_buffer("seen", paddle.to_tensor(numpy.tril(numpy.ones([1, 1, words, words], bool))))
+
+    def forward(self, ids):
+        x = self.words(ids)
+        for layer in self.layers:
+            x = layer(x, self.cos, self.sin, self.seen)
+        return self.head(self.norm(x)[:, -1])
+
+
 class UNet(nn.Layer):
     def __init__(self, width=16):
         super().__init__()
@@ -319,6 +376,7 @@ NETWORKS = {
     "pyramid_transformer": (PyramidTransformer, *IMAGE),
     "window_transformer": (WindowTransformer, *IMAGE),
     "bert": (Bert, "ids", [1, 128]),
+    "language_model": (LanguageModel, "ids", [1, 128]),
     "lstm_tagger": (lambda: Tagger(nn.LSTM), "ids", [1, 64]),
     "gru_tagger": (lambda: Tagger(nn.GRU), "ids", [1, 64]),
     "unet": (UNet, "x", [1, 3, 128, 128]),
