@@ -12,12 +12,15 @@
 // `q_axes` of the input in this order. `out_axes` orders the axes of Out as transpose's `axis`
 // does. Elements of a query, of a key or value or of a column of these, and of a row of Out lie
 // beside each other.
+#include <optional>
+
 #include "absl/container/inlined_vector.h"
 #include "core/op_def.h"
 #include "kernels/nn/attention.h"
 #include "kernels/nn/attention_operands.h"
 #include "kernels/nn/softmax.h"
 #include "kernels/util/flops.h"
+#include "kernels/util/strided_copy.h"
 
 namespace interp::nn::scaled_dot_product_attention {
 namespace {
@@ -65,11 +68,12 @@ struct ChangedHead : AttentionHead<T> {
 template <typename T>
 class Heads {
  public:
-  Heads(KernelContext& ctx, const Problem& problem, const AttentionSizes<T>& sizes)
+  // `keys` is the first element of p.k.
+  Heads(KernelContext& ctx, const Problem& problem, const T* keys, const AttentionSizes<T>& sizes)
       : p_(problem), sizes_(sizes) {
     base_.queries = ctx.input(kQ).data<T>() + p_.q.offset;
     base_.query_row = RowStep(p_.q);
-    base_.keys = {ctx.input(kK).data<T>() + p_.k.offset, RowStep(p_.k), ColumnStep(p_.k)};
+    base_.keys = {keys, RowStep(p_.k), ColumnStep(p_.k)};
     base_.values = {ctx.input(kV).data<T>() + p_.v.offset, RowStep(p_.v), ColumnStep(p_.v)};
     base_.out = ctx.output(kOut).mutable_data<T>();
     base_.out_row = p_.out_strides[p_.batch.rank()];
@@ -126,13 +130,37 @@ class Heads {
   absl::InlinedVector<TermRows<T>, 2> terms_;
 };
 
+// Lays one key that stands for many, as a term with more columns makes it, along a row: products
+// read rows or columns, and such a view of columns is neither. `keys` is its first element then.
+template <typename T>
+absl::StatusOr<std::optional<Workspace>> LayKeysAlongRows(KernelContext& ctx, View& k,
+                                                          const T*& keys) {
+  const int rows = k.dims.rank() - 2;
+  const int columns = rows + 1;
+  if (k.strides[rows] != 0 || k.strides[columns] == 1) return std::nullopt;
+  CopyDims dims;
+  int64_t step = 1;
+  for (int i = columns; i >= 0; --i) {
+    if (i == rows) continue;
+    dims.push_back({k.dims[i], k.strides[i], step});
+    k.strides[i] = step;
+    step *= k.dims[i];
+  }
+  INTERP_ASSIGN_OR_RETURN(Workspace copy, ctx.workspace(static_cast<size_t>(step) * sizeof(T)));
+  CopyStrided(ctx.num_threads(), sizeof(T), dims, keys, copy.data<T>());
+  keys = copy.data<T>();
+  return copy;
+}
+
 template <typename T>
 absl::Status Attention(KernelContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(const Problem p, Resolve(ctx));
+  INTERP_ASSIGN_OR_RETURN(Problem p, Resolve(ctx));
   if (ctx.output(kOut).numel() == 0) return absl::OkStatus();
+  const T* keys = ctx.input(kK).data<T>() + p.k.offset;
+  INTERP_ASSIGN_OR_RETURN(const std::optional<Workspace> copy, LayKeysAlongRows(ctx, p.k, keys));
   const auto scale = static_cast<T>(ctx.attrs<Attrs>().scale);
   const AttentionSizes<T> sizes = {p.queries(), p.keys(), p.width(), p.values(), scale};
-  const Heads<T> heads(ctx, p, sizes);
+  const Heads<T> heads(ctx, p, keys, sizes);
   const auto weigh = [&](const ChangedHead<T>& head, int64_t query, T* scores) {
     heads.Change(head, query, scores);
     return softmax::MakeNumerators(scores, sizes.keys, sizes.padded_keys());

@@ -165,6 +165,21 @@ Form Grown(Shape q, Shape k, const Shape& v, const Shape& bias) {
           {{"a", scores}, {"b", scores}}};
 }
 
+// One key, a column of what is fed, for as many as a term has.
+Form OneKey(absl::string_view type, int64_t queries) {
+  const Shape scores = {2, -1, -1};
+  return {"one key",
+          absl::StrCat(R"(  transpose2(X=k) -> (Out=kt, XShape=s1) {axis=[1,2,0]}
+  matmul_v2(X=q, Y=kt) -> (Out=a) {trans_y=true}
+  )",
+                       type, R"((X=a, Y=m) -> (Out=b) {axis=-1}
+  softmax(X=b) -> (Out=w) {axis=-1}
+  matmul_v2(X=w, Y=v) -> (Out=y)
+)"),
+          {{"q", {2, queries, 4}}, {"k", {4, 2, 1}}, {"v", {2, 5, 4}}, {"m", {1, 1, 5}}},
+          {{"kt", {2, -1, 4}}, {"a", scores}, {"b", scores}}};
+}
+
 // Windows that take turns with a mask while values have one dimension more.
 Form ManyValues() {
   const Shape scores = {6, 4, 4};
@@ -198,6 +213,10 @@ std::vector<Form> AllForms() {
   forms.push_back(Grown({2, 1, 8}, {2, 5, 8}, {2, 5, 3}, {2, 6, 5}));
   forms.push_back(Grown({2, 4, 8}, {2, 1, 8}, {2, 7, 3}, {4, 7}));
   forms.push_back(ManyValues());
+  for (const int64_t queries : {1, 6}) {
+    forms.push_back(OneKey("elementwise_add", queries));
+    forms.push_back(OneKey("elementwise_mul", queries));
+  }
   return forms;
 }
 
