@@ -39,14 +39,12 @@ class ActivationFuser {
  private:
   const Op& op(int index) const { return fuser_.ops()[index]; }
 
-  // The op whose only result the variable is, when it is one that activations are made of.
-  std::optional<int> MakerOf(VarId id) const {
-    const VarUse& use = fuser_.uses()[id];
-    if (use.writes != 1 || use.pinned() || use.last_write < 0) return std::nullopt;
-    const int maker = use.last_write;
-    const bool fits = !fuser_.IsGone(maker) && IsOfFunctions(op(maker)) &&
-                      Fuser::Argument(op(maker).outputs, "Out") == id;
-    return fits ? std::optional(maker) : std::nullopt;
+  // Fuser's, where activations are made of such ops.
+  std::optional<int> MakerFor(int reader, VarId id) const {
+    const std::optional<int> maker = fuser_.MakerFor(reader, id);
+    const bool fits = maker.has_value() && IsOfFunctions(op(*maker)) &&
+                      Fuser::Argument(op(*maker).outputs, "Out") == id;
+    return fits ? maker : std::nullopt;
   }
 
   static bool IsOfFunctions(const Op& op) {
@@ -62,32 +60,39 @@ class ActivationFuser {
       for (const VarId id : EachArgument(op(open[i]).inputs)) {
         if (absl::c_linear_search(found, id)) continue;
         found.push_back(id);
-        if (const std::optional<int> maker = MakerOf(id)) open.push_back(*maker);
+        if (const std::optional<int> maker = MakerFor(open[i], id)) open.push_back(*maker);
       }
     }
     return found;
   }
 
-  // The number that a variable has all through the program.
-  std::optional<double> ConstantAt(VarId id) const {
-    const VarUse& use = fuser_.uses()[id];
-    const bool made = use.writes == 1 && !use.pinned() && use.last_write >= 0;
-    return made ? ConstantOf(op(use.last_write)) : std::nullopt;
+  // The number that a variable has for its readers.
+  std::optional<double> ConstantFor(int reader, VarId id) const {
+    const std::optional<int> maker = fuser_.MakerFor(reader, id);
+    return maker.has_value() ? ConstantOf(op(*maker)) : std::nullopt;
   }
 
-  // Adds the ops that make `id` of x to `chain`, each behind those whose results it reads; false
-  // where there are others or too many.
-  bool FollowTo(VarId x, VarId id, std::vector<int>& chain) const {
+  // Whether the op may read that number beside what is made of x: not as its first operand, which
+  // gives LoD and dtype, not of another dtype, and not as shape [1] beside a value without dims.
+  bool TakesConstant(int reader, VarId id, VarId x) const {
+    const Var* const constant = fuser_.uses()[id].var;
+    const Var& beside = *fuser_.uses()[x].var;
+    return constant != nullptr && constant->dtype == beside.dtype && !beside.dims.empty() &&
+           Fuser::Argument(op(reader).inputs, "X") != id;
+  }
+
+  // Adds the ops that make `id`, which the op at position `reader` reads, of x to `chain`, each
+  // behind those whose results it reads; false where there are others or too many.
+  bool FollowTo(VarId x, int reader, VarId id, std::vector<int>& chain) const {
     if (id == x) return true;
-    // A constant of shape [1] would make a result of a value without dims larger.
-    if (ConstantAt(id).has_value()) return !fuser_.uses()[x].var->dims.empty();
-    const std::optional<int> maker = MakerOf(id);
+    if (ConstantFor(reader, id).has_value()) return TakesConstant(reader, id, x);
+    const std::optional<int> maker = MakerFor(reader, id);
     return maker.has_value() && FollowOp(x, *maker, chain);
   }
   bool FollowOp(VarId x, int index, std::vector<int>& chain) const {
     if (absl::c_linear_search(chain, index)) return true;
     for (const VarId id : EachArgument(op(index).inputs)) {
-      if (!FollowTo(x, id, chain)) return false;
+      if (!FollowTo(x, index, id, chain)) return false;
     }
     chain.push_back(index);
     return chain.size() <= kMostOps;
@@ -96,12 +101,12 @@ class ActivationFuser {
   // What the ops of the chain make of one number.
   double Value(const std::vector<int>& chain, VarId x, double at) const {
     absl::InlinedVector<std::pair<VarId, double>, kMostOps + 1> values = {{x, at}};
-    const auto value_of = [&](VarId id) {
-      const auto found = absl::c_find_if(values, [id](const auto& v) { return v.first == id; });
-      return found != values.end() ? found->second : *ConstantAt(id);
-    };
     double result = at;
     for (const int index : chain) {
+      const auto value_of = [&](VarId id) {
+        const auto found = absl::c_find_if(values, [id](const auto& v) { return v.first == id; });
+        return found != values.end() ? found->second : *ConstantFor(index, id);
+      };
       const Op& made_by = op(index);
       const double first = value_of(*Fuser::Argument(made_by.inputs, "X"));
       const std::optional<VarId> second = Fuser::Argument(made_by.inputs, "Y");
@@ -141,10 +146,7 @@ class ActivationFuser {
   // Whether one op may stand for the chain, whose order is that of its values.
   bool MayJoin(VarId x, std::vector<int> chain) const {
     absl::c_sort(chain);
-    const Op& last = op(chain.back());
-    return fuser_.IsStable(x, chain.front()) &&
-           absl::c_all_of(chain, [&](int at) { return IsOfSamePart(op(at), last); }) &&
-           fuser_.AreSeenWithin(chain);
+    return fuser_.IsStable(x, chain.front()) && fuser_.AreSeenWithin(chain);
   }
 
   // Whether there is a kernel for it: there is none for complex numbers.
@@ -162,7 +164,7 @@ class ActivationFuser {
     for (const Attr& attr : known.attrs) SetAttr(fused, attr.name, attr.value);
     for (const int at : chain) {
       for (const VarId id : EachArgument(op(at).inputs)) {
-        if (ConstantAt(id).has_value()) constants_.push_back(id);
+        if (ConstantFor(at, id).has_value()) constants_.push_back(id);
       }
       fuser_.Drop(at);
     }

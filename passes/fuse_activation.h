@@ -16,7 +16,7 @@ namespace interp {
 //   gelu(X=x) -> (Out=y) {approximate=false}
 //
 // There are many ways to write each, so functions are told by their values: what the ops make of
-// some numbers between -24 and 24 has to be what the activation makes of them (scalar_function.h).
+// some numbers has to be what the activation makes of them (scalar_function.h).
 // Convolutions and products take activations in, so it comes before them. Only where nobody else
 // sees what lies between: gradients do. Linear time.
 absl::StatusOr<Program> FuseActivation(Program program, const PassContext& context);

@@ -34,6 +34,7 @@ struct Term {
   int at = 0;
   TermKind kind = TermKind::kBias;
   bool turns = false;  // windows take turns with it
+  bool leads = false;  // the first operand, whose LoD the result has
 };
 
 std::optional<TermKind> KindOf(const Op& op) {
@@ -126,8 +127,9 @@ class AttentionFuser {
     if (!have_rows(match.scores.x) || !have_rows(match.scores.y) || !have_rows(match.values.y)) {
       return false;
     }
-    // The result would have the sequences of the queries.
-    const bool has_lod = op(match.chain.front()).type == "matmul" &&
+    // The result would have the sequences of the queries or of a term.
+    const bool leads = absl::c_any_of(match.terms, [](const Term& term) { return term.leads; });
+    const bool has_lod = (leads || op(match.chain.front()).type == "matmul") &&
                          op(match.values_at).type == "matmul" && match.out_axes.empty();
     return !match.scores.trans_x && !match.values.trans_x && match.values.alpha == 1 && !has_lod;
   }
@@ -187,7 +189,7 @@ class AttentionFuser {
                         DimsOf(*out) == DimsOf(scores) && HasDTypeOf(scores, term);
       Match joined = match;
       joined.chain.push_back(at);
-      joined.terms.push_back({.id = term, .at = at, .kind = kind});
+      joined.terms.push_back({.id = term, .at = at, .kind = kind, .leads = term == *x});
       if (!fits || !FollowScores(at, scores, joined, scaled || is_factor)) continue;
       match = std::move(joined);
       return true;
@@ -346,7 +348,7 @@ class AttentionFuser {
     AddInput(fused, "V", {v.view.id});
     const Terms terms = TermsOf(match);
     if (!terms.factors.empty()) AddInput(fused, "Factor", terms.factors);
-    AddInput(fused, "Bias", terms.biases);
+    if (!terms.biases.empty()) AddInput(fused, "Bias", terms.biases);
     AddOutput(fused, "Out", {match.out});
     const auto set = [&](absl::string_view name, const std::vector<int64_t>& numbers) {
       if (!numbers.empty()) SetAttr(fused, name, numbers);

@@ -24,6 +24,7 @@ struct NormMatch {
   std::vector<int> chain;
   VarId x = 0;
   bool centered = false;  // the mean is taken away
+  bool keeps_lod = true;  // x leads to the result by first operands
   float epsilon = 0;
   std::optional<VarId> scale;
   std::optional<VarId> bias;
@@ -52,14 +53,12 @@ class NormFuser {
   const Op& op(int index) const { return fuser_.ops()[index]; }
   const Var* VarOf(VarId id) const { return fuser_.uses()[id].var; }
 
-  // The op that alone writes the variable, at most one of `types`.
-  std::optional<int> MakerOf(VarId id, std::initializer_list<absl::string_view> types) const {
-    const VarUse& use = fuser_.uses()[id];
-    if (use.writes != 1 || use.pinned() || use.last_write < 0) return std::nullopt;
-    const int maker = use.last_write;
-    const bool fits = !fuser_.IsGone(maker) && absl::c_linear_search(types, op(maker).type) &&
-                      CheckNothingFused(op(maker)).ok();
-    return fits ? std::optional(maker) : std::nullopt;
+  // Fuser's, where the type of the op is one of `types`.
+  std::optional<int> MakerFor(int reader, VarId id,
+                              std::initializer_list<absl::string_view> types) const {
+    const std::optional<int> maker = fuser_.MakerFor(reader, id);
+    const bool fits = maker.has_value() && absl::c_linear_search(types, op(*maker).type);
+    return fits ? maker : std::nullopt;
   }
 
   // X and Y of an op whose last dims meet.
@@ -83,7 +82,8 @@ class NormFuser {
     for (const auto& [value, deviation] : ways) {
       NormMatch match;
       match.chain = {last};
-      const std::optional<int> root = MakerOf(deviation, {divides ? "sqrt" : "rsqrt"});
+      match.keeps_lod = value == operands->first;
+      const std::optional<int> root = MakerFor(last, deviation, {divides ? "sqrt" : "rsqrt"});
       if (root.has_value() && FollowDeviation(*root, value, match)) return match;
     }
     return std::nullopt;
@@ -93,15 +93,20 @@ class NormFuser {
   bool FollowDeviation(int root, VarId value, NormMatch& match) const {
     match.chain.push_back(root);
     const std::optional<VarId> moved = OnlyInput(op(root));
-    const std::optional<int> move = moved.has_value() ? MakerOf(*moved, {"scale"}) : std::nullopt;
+    const std::optional<int> move =
+        moved.has_value() ? MakerFor(root, *moved, {"scale"}) : std::nullopt;
     if (!move.has_value() || !ReadEpsilon(*move, match)) return false;
     const std::optional<VarId> mean = Fuser::Argument(op(*move).inputs, "X");
-    const std::optional<VarId> squares = mean.has_value() ? MeanOf(*mean, match) : std::nullopt;
+    const std::optional<VarId> squares =
+        mean.has_value() ? MeanOf(*move, *mean, match) : std::nullopt;
+    const int averager = match.chain.back();
     const std::optional<VarId> squared =
-        squares.has_value() ? SquareRootOf(*squares, match) : std::nullopt;
+        squares.has_value() ? SquareRootOf(averager, *squares, match) : std::nullopt;
     if (!squared.has_value()) return false;
-    const std::optional<VarId> x = CenteredFrom(value, match);
-    match.centered = x.has_value() && (*squared == value || CenteredFrom(*squared, match) == x);
+    const int squarer = match.chain.back();
+    const std::optional<VarId> x = CenteredFrom(match.chain.front(), value, match);
+    match.centered =
+        x.has_value() && (*squared == value || CenteredFrom(squarer, *squared, match) == x);
     if (!match.centered && *squared != value) return false;
     match.x = match.centered ? *x : value;
     return true;
@@ -115,11 +120,14 @@ class NormFuser {
     return moves && OnlyInput(op(move)).has_value();
   }
 
-  // What `mean` is the mean of, along the last dim.
-  std::optional<VarId> MeanOf(VarId mean, NormMatch& match) const {
-    const std::optional<int> maker = MakerOf(mean, {"reduce_mean"});
+  // What `mean`, which the op at position `reader` reads, is the mean of along the last dim.
+  std::optional<VarId> MeanOf(int reader, VarId mean, NormMatch& match) const {
+    const std::optional<int> maker = MakerFor(reader, mean, {"reduce_mean"});
     const std::optional<VarId> x = maker.has_value() ? OnlyInput(op(*maker)) : std::nullopt;
-    if (!x.has_value() || RankOf(*x) < 2) return std::nullopt;
+    if (!x.has_value() || RankOf(*x) < 1 || VarOf(mean) == nullptr ||
+        VarOf(mean)->dtype != VarOf(*x)->dtype) {
+      return std::nullopt;
+    }
     AttrReader attrs(op(*maker));
     const std::vector<int64_t> dims = attrs.Ints("dim");
     const bool last = dims.size() == 1 && (dims[0] == -1 || dims[0] == RankOf(*x) - 1) &&
@@ -129,9 +137,10 @@ class NormFuser {
     return x;
   }
 
-  // What the variable is the square of.
-  std::optional<VarId> SquareRootOf(VarId squares, NormMatch& match) const {
-    const std::optional<int> maker = MakerOf(squares, {"pow", "square", "elementwise_mul"});
+  // What the variable, which the op at position `reader` reads, is the square of.
+  std::optional<VarId> SquareRootOf(int reader, VarId squares, NormMatch& match) const {
+    const std::optional<int> maker =
+        MakerFor(reader, squares, {"pow", "square", "elementwise_mul"});
     if (!maker.has_value()) return std::nullopt;
     match.chain.push_back(*maker);
     if (op(*maker).type == "elementwise_mul") {
@@ -144,13 +153,13 @@ class NormFuser {
     return square && attrs.status().ok() ? OnlyInput(op(*maker)) : std::nullopt;
   }
 
-  // What the variable is without its mean.
-  std::optional<VarId> CenteredFrom(VarId id, NormMatch& match) const {
-    const std::optional<int> maker = MakerOf(id, {"elementwise_sub"});
+  // What the variable, which the op at position `reader` reads, is without its mean.
+  std::optional<VarId> CenteredFrom(int reader, VarId id, NormMatch& match) const {
+    const std::optional<int> maker = MakerFor(reader, id, {"elementwise_sub"});
     const auto operands = maker.has_value() ? OperandsOf(*maker) : std::nullopt;
     if (!operands.has_value()) return std::nullopt;
     NormMatch further = match;
-    if (MeanOf(operands->second, further) != operands->first) return std::nullopt;
+    if (MeanOf(*maker, operands->second, further) != operands->first) return std::nullopt;
     further.chain.push_back(*maker);
     match = std::move(further);
     return operands->first;
@@ -175,32 +184,34 @@ class NormFuser {
     const VarId id = operands->first == own ? operands->second : operands->first;
     const Var* const vector = fuser_.Parameter(id);
     const std::vector<int64_t> columns = {VarOf(match.x)->dims.back()};
-    if (vector == nullptr || vector->dims != columns || vector->dtype != VarOf(match.x)->dtype) {
+    if (vector == nullptr || vector->dims != columns || columns[0] <= 0 ||
+        vector->dtype != VarOf(match.x)->dtype) {
       return std::nullopt;
     }
+    match.keeps_lod = match.keeps_lod && operands->first == own;
     match.chain.insert(match.chain.begin(), *next);
     return id;
   }
 
   void TryJoin(NormMatch match) {
     const OpDef* const def = match.centered ? layer_norm_ : rms_norm_;
-    if (RankOf(match.x) < 2 || def == nullptr || !HasKernelOf(*def, VarOf(match.x)->dtype)) return;
+    // Vectors of norms of bfloat16 are float32.
+    const bool computes = RankOf(match.x) > 0 && def != nullptr &&
+                          VarOf(match.x)->dtype != DType::kBFloat16 &&
+                          HasKernelOf(*def, VarOf(match.x)->dtype);
+    if (!computes) return;
     match.scale = TakeVector("elementwise_mul", match);
     if (match.scale.has_value()) match.bias = TakeVector("elementwise_add", match);
     absl::c_sort(match.chain);
     match.chain.erase(std::unique(match.chain.begin(), match.chain.end()), match.chain.end());
     const bool fits = match.centered || match.scale.has_value();
-    if (!fits || !IsOfOnePart(match.chain) || !fuser_.IsStable(match.x, match.chain.front()) ||
+    if (!fits || !fuser_.IsStable(match.x, match.chain.front()) ||
         !fuser_.AreSeenWithin(match.chain)) {
       return;
     }
     Op fused = Fused(match);
     for (const int at : match.chain) fuser_.Drop(at);
     fuser_.Replace({match.chain.back()}, std::move(fused));
-  }
-
-  bool IsOfOnePart(const std::vector<int>& chain) const {
-    return absl::c_all_of(chain, [&](int at) { return IsOfSamePart(op(at), op(chain.back())); });
   }
 
   Op Fused(const NormMatch& match) {
@@ -213,8 +224,9 @@ class NormFuser {
     if (match.bias.has_value())
       AddInput(fused, match.centered ? "Bias" : "norm_bias", {*match.bias});
     AddOutput(fused, match.centered ? "Y" : "out", {out});
-    SetAttr(fused, "begin_norm_axis", static_cast<int32_t>(RankOf(match.x) - 1));
+    SetAttr(fused, "begin_norm_axis", int32_t{-1});
     SetAttr(fused, "epsilon", match.epsilon);
+    if (!match.keeps_lod) SetAttr(fused, "keeps_lod", false);
     return fused;
   }
 
@@ -227,8 +239,7 @@ class NormFuser {
 }  // namespace
 
 absl::StatusOr<Program> FuseLayerNorm(Program program, const PassContext& context) {
-  const bool may = HasOpOf(program, {"reduce_mean"}) && HasOpOf(program, {"sqrt", "rsqrt"});
-  if (!may || (!CanMake(kLayerNorm, context) && !CanMake(kRmsNorm, context))) return program;
+  if (!HasOpOf(program, {"reduce_mean"}) || !HasOpOf(program, {"sqrt", "rsqrt"})) return program;
   return NormFuser(std::move(program), context).Run();
 }
 

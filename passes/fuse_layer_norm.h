@@ -19,9 +19,12 @@ inline constexpr absl::string_view kFuseLayerNormPass = "fuse_layer_norm";
 //   elementwise_mul(X=n, Y=w) -> (Out=a)
 //   elementwise_add(X=a, Y=b) -> (Out=y)
 // becomes
-//   layer_norm(X=x, Scale=w, Bias=b) -> (Y=y) {begin_norm_axis=.., epsilon=1e-6}
+//   layer_norm(X=x, Scale=w, Bias=b) -> (Y=y) {begin_norm_axis=-1, epsilon=1e-6}
 //
 // Only where nobody else reads what lies between: gradients do. Linear time.
+//
+// Results differ by rounding, which shows where rows are nearly constant or squares near the ends
+// of the range: reduce_mean adds up in doubles, the joined ops in the dtype.
 absl::StatusOr<Program> FuseLayerNorm(Program program, const PassContext& context);
 
 }  // namespace interp

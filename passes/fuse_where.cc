@@ -26,6 +26,12 @@ struct Sum {
   VarId y = 0;
 };
 
+// Variables that are zeros, and those whose shapes they have together.
+struct Zeros {
+  std::vector<VarId> made;
+  std::vector<VarId> like;
+};
+
 class WhereFuser {
  public:
   WhereFuser(Program program, const OpRegistry& ops)
@@ -41,14 +47,6 @@ class WhereFuser {
  private:
   const Op& op(int index) const { return fuser_.ops()[index]; }
 
-  // The op that alone writes the variable, which nobody but ops of the program sees.
-  std::optional<int> MakerOf(VarId id) const {
-    const VarUse& use = fuser_.uses()[id];
-    const bool made = use.writes == 1 && !use.pinned() && use.last_write >= 0;
-    return made && CheckNothingFused(op(use.last_write)).ok() ? std::optional(use.last_write)
-                                                              : std::nullopt;
-  }
-
   std::optional<Sum> SumAt(int index) const {
     const std::optional<VarId> x = Fuser::Argument(op(index).inputs, "X");
     const std::optional<VarId> y = Fuser::Argument(op(index).inputs, "Y");
@@ -62,7 +60,7 @@ class WhereFuser {
 
   // The sum that makes the variable, which the op at position `reader` alone reads.
   std::optional<Sum> SumFor(int reader, VarId id) const {
-    const std::optional<int> maker = MakerOf(id);
+    const std::optional<int> maker = fuser_.MakerFor(reader, id);
     if (!maker.has_value() || fuser_.OnlyReader(*maker, "Out") != reader) return std::nullopt;
     return SumAt(*maker);
   }
@@ -75,24 +73,25 @@ class WhereFuser {
     return fits && attrs.status().ok() ? OnlyInput(op(index)) : std::nullopt;
   }
 
-  // Follows zeros back to the variables that they are like; false where something else is added.
-  bool FollowZeros(VarId id, int depth, std::vector<VarId>& like, std::vector<VarId>& zeros) const {
+  // Follows zeros, which the op at position `reader` reads, back to the variables that they are
+  // like; false where something else is added.
+  bool FollowZeros(int reader, VarId id, int depth, Zeros& zeros) const {
     constexpr int kMostDepth = 4;  // paddle.where adds three
-    const std::optional<int> maker = MakerOf(id);
+    const std::optional<int> maker = fuser_.MakerFor(reader, id);
     if (!maker.has_value() || depth > kMostDepth) return false;
-    zeros.push_back(id);
+    zeros.made.push_back(id);
     if (const std::optional<Sum> sum = SumAt(*maker)) {
-      return FollowZeros(sum->x, depth + 1, like, zeros) &&
-             FollowZeros(sum->y, depth + 1, like, zeros);
+      return FollowZeros(*maker, sum->x, depth + 1, zeros) &&
+             FollowZeros(*maker, sum->y, depth + 1, zeros);
     }
     if (const std::optional<VarId> from = CastFrom(*maker, std::nullopt)) {
-      return FollowZeros(*from, depth + 1, like, zeros);
+      return FollowZeros(*maker, *from, depth + 1, zeros);
     }
     const std::optional<VarId> source = OnlyInput(op(*maker));
     AttrReader attrs(op(*maker));
     const bool zero = op(*maker).type == "fill_any_like" && attrs.Float("value", 1) == 0;
     if (!zero || !attrs.status().ok() || !source.has_value()) return false;
-    like.push_back(*source);
+    zeros.like.push_back(*source);
     return true;
   }
 
@@ -103,25 +102,29 @@ class WhereFuser {
     if (!condition.has_value() || !x.has_value() || !y.has_value()) return;
     const std::optional<Sum> x_sum = SumFor(where, *x);
     const std::optional<Sum> y_sum = SumFor(where, *y);
-    const std::optional<int> to_bool = MakerOf(*condition);
+    const std::optional<int> to_bool = fuser_.MakerFor(where, *condition);
     if (!x_sum.has_value() || !y_sum.has_value() || !to_bool.has_value()) return;
     const std::optional<VarId> number = CastFrom(*to_bool, DType::kBool);
     const std::optional<Sum> sum = number.has_value() ? SumFor(*to_bool, *number) : std::nullopt;
-    const std::optional<int> cast = sum.has_value() ? MakerOf(sum->x) : std::nullopt;
+    const std::optional<int> cast =
+        sum.has_value() ? fuser_.MakerFor(*to_bool, sum->x) : std::nullopt;
     if (!cast.has_value() || x_sum->y != y_sum->y || x_sum->y != sum->y) return;
     const std::optional<VarId> from = CastFrom(*cast, std::nullopt);
     const std::optional<VarId> out = Fuser::Argument(op(where).outputs, "Out");
     if (!from.has_value() || !out.has_value() || DTypeOf(*from) != DType::kBool) return;
-    if (DTypeOf(x_sum->x) != DTypeOf(*out) || DTypeOf(y_sum->x) != DTypeOf(*out)) return;
+    const DType dtype = DTypeOf(*out);
+    if (dtype == DType::kUndefined) return;
+    if (DTypeOf(x_sum->x) != dtype || DTypeOf(y_sum->x) != dtype || DTypeOf(sum->y) != dtype)
+      return;
     const std::vector<VarId> operands = {*from, x_sum->x, y_sum->x};
-    std::vector<VarId> zeros;
-    if (!AreLikeAll(sum->y, operands, zeros)) return;
+    Zeros zeros;
+    if (!FollowZeros(*to_bool, sum->y, /*depth=*/0, zeros) || !AreLikeAll(zeros, operands)) return;
     int first = *cast;
-    for (const VarId id : zeros) first = std::min(first, fuser_.uses()[id].last_write);
+    for (const VarId id : zeros.made) first = std::min(first, fuser_.uses()[id].last_write);
     for (const VarId id : operands) {
       if (!fuser_.IsStable(id, first)) return;
     }
-    passed_.insert(passed_.end(), zeros.begin(), zeros.end());
+    passed_.insert(passed_.end(), zeros.made.begin(), zeros.made.end());
     for (const VarId id : {*condition, *x, *y, *number, sum->x}) passed_.push_back(id);
     Replace(where, operands, *out);
   }
@@ -131,13 +134,11 @@ class WhereFuser {
     return var == nullptr ? DType::kUndefined : var->dtype;
   }
 
-  // Whether `id` is zeros of the shape that all operands together broadcast to.
-  bool AreLikeAll(VarId id, const std::vector<VarId>& operands, std::vector<VarId>& zeros) const {
-    std::vector<VarId> like;
-    if (!FollowZeros(id, /*depth=*/0, like, zeros)) return false;
+  // Whether zeros have the shape that all operands together broadcast to.
+  static bool AreLikeAll(const Zeros& zeros, const std::vector<VarId>& operands) {
     const auto is_operand = [&](VarId of) { return absl::c_linear_search(operands, of); };
-    const auto counts = [&](VarId of) { return absl::c_linear_search(like, of); };
-    return absl::c_all_of(like, is_operand) && absl::c_all_of(operands, counts);
+    const auto counts = [&](VarId of) { return absl::c_linear_search(zeros.like, of); };
+    return absl::c_all_of(zeros.like, is_operand) && absl::c_all_of(operands, counts);
   }
 
   void Replace(int where, const std::vector<VarId>& operands, VarId out) {

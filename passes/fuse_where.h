@@ -7,7 +7,9 @@ namespace interp {
 // Joins what paddle.where writes for operands of several shapes: zeros of the shape that they
 // broadcast to, which it adds to each.
 //
-//   fill_any_like(X=x) -> (Out=a) {value=0}            zeros like y and like the condition as well
+//   fill_any_like(X=x) -> (Out=a) {value=0}            b is like y
+//   fill_any_like(X=condition) -> (Out=e) {value=0}
+//   cast(X=e) -> (Out=c)
 //   elementwise_add(X=a, Y=b) -> (Out=d)
 //   elementwise_add(X=d, Y=c) -> (Out=z)
 //   elementwise_add(X=x, Y=z) -> (Out=bx)

@@ -121,6 +121,17 @@ void Fuser::ForEachLink(const std::vector<int>& chain, const F& f) const {
   }
 }
 
+std::optional<int> Fuser::MakerFor(int reader, VarId id) const {
+  const VarUse& use = uses_[id];
+  const int maker = use.last_write;
+  if (use.writes != 1 || use.pinned() || maker < 0 || maker >= reader || gone_[maker]) {
+    return std::nullopt;
+  }
+  const bool fits =
+      IsOfSamePart(ops()[maker], ops()[reader]) && CheckNothingFused(ops()[maker]).ok();
+  return fits ? std::optional(maker) : std::nullopt;
+}
+
 bool Fuser::AreSeenWithin(const std::vector<int>& chain) const {
   const auto count = [&](VarId id) {
     int64_t mentions = 0;

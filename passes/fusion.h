@@ -58,6 +58,11 @@ class Fuser {
   // behind position `until`; null for anything else.
   const Var* ParameterUntil(int until, std::optional<VarId> id) const;
 
+  // The op that alone writes the variable, which stands before the op at position `reader`, for the
+  // same part of a run and with nothing fused into it. Nullopt where others than ops see the
+  // variable.
+  std::optional<int> MakerFor(int reader, VarId id) const;
+
   // True when the variable keeps its value from before position `from` to the end.
   bool IsStable(VarId id, int from) const;
 

@@ -80,6 +80,7 @@ const std::vector<double>& Points() {
   static const auto& points = *new std::vector<double>([] {
     std::vector<double> made = {1, -24, 24, 0};
     for (double x = -24; x <= 24; x += 0.37) made.push_back(x);
+    for (double x = 27; x < 1e30; x *= 2.1) made.insert(made.end(), {x, -x});
     return made;
   }());
   return points;

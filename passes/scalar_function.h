@@ -27,9 +27,9 @@ struct KnownFunction {
   std::vector<Attr> attrs;
 };
 
-// The activation that has the values of f at some points between -24 and 24, but for rounding:
-// constants are written with seven digits, or with all that a double holds where `exact`. Nullopt
-// where there is none. Calls f a few times where it is none.
+// The activation that has the values of f at some points, most of them between -24 and 24, some far
+// outside, where bends cannot hide; but for rounding: constants are written with seven digits, or
+// with all that a double holds where `exact`. Nullopt where there is none; that takes a few calls.
 std::optional<KnownFunction> RecognizeActivation(absl::FunctionRef<double(double)> f, bool exact);
 
 }  // namespace interp

@@ -20,8 +20,8 @@ absl::Status Row(KernelContext& ctx) {
                             .x_grad = x_grad != nullptr ? x_grad->mutable_raw_data() : nullptr,
                             .scale_grad = DataOrNull<float>(ctx.optional_output(1)),
                             .bias_grad = DataOrNull<float>(ctx.optional_output(2)),
-                            .rows = x.shape.numel(0, attrs.begin),
-                            .length = x.shape.numel(attrs.begin, x.shape.rank()),
+                            .rows = x.shape.numel(0, attrs.FirstDim(x.shape)),
+                            .length = x.shape.numel(attrs.FirstDim(x.shape), x.shape.rank()),
                             .epsilon = attrs.epsilon},
                            WorkspaceOf(ctx), StreamOf(ctx));
 }

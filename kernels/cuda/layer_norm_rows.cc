@@ -23,8 +23,8 @@ absl::Status NormaliseRows(KernelContext& ctx) {
                     .y = ctx.output(/*slot=*/0).mutable_raw_data(),
                     .means = Statistics(ctx.optional_output(/*slot=*/1)),
                     .variances = Statistics(ctx.optional_output(/*slot=*/2)),
-                    .rows = x.shape.numel(0, attrs.begin),
-                    .length = x.shape.numel(attrs.begin, x.shape.rank()),
+                    .rows = x.shape.numel(0, attrs.FirstDim(x.shape)),
+                    .length = x.shape.numel(attrs.FirstDim(x.shape), x.shape.rank()),
                     .epsilon = attrs.epsilon},
                    StreamOf(ctx));
 }

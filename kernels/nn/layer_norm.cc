@@ -24,8 +24,9 @@ constexpr int kVariance = 2;
 absl::Status Infer(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckLayerNorm(ctx));
   const Shape& x = ctx.input(kX).shape;
-  const int begin = ctx.attrs<LayerNormAttrs>().begin;
+  const int begin = ctx.attrs<LayerNormAttrs>().FirstDim(x);
   ctx.ShareShape(kX, kY);
+  if (!ctx.attrs<LayerNormAttrs>().keeps_lod) ctx.output(kY).lod = {};
   const Shape rows(x.dims().subspan(0, static_cast<size_t>(begin)));
   ctx.SetShape(kMean, rows);
   ctx.SetShape(kVariance, rows);
@@ -42,8 +43,9 @@ absl::Status LayerNorm(KernelContext& ctx) {
   using C = ComputeType<T>;
   const auto& attrs = ctx.attrs<LayerNormAttrs>();
   const Tensor& x_tensor = ctx.input(kX);
-  const int64_t rows = x_tensor.shape.numel(0, attrs.begin);
-  const int64_t n = x_tensor.shape.numel(attrs.begin, x_tensor.shape.rank());
+  const int first = attrs.FirstDim(x_tensor.shape);
+  const int64_t rows = x_tensor.shape.numel(0, first);
+  const int64_t n = x_tensor.shape.numel(first, x_tensor.shape.rank());
   const T* x = x_tensor.data<T>();
   const C* scale = DataOrNull<C>(ctx.optional_input(kScale));
   const C* bias = DataOrNull<C>(ctx.optional_input(kBias));

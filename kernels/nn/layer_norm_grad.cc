@@ -35,7 +35,7 @@ void InferDTypes(DTypeContext& ctx) {
 absl::Status Infer(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckLayerNorm(ctx));
   const Shape& x = ctx.input(kX).shape;
-  const int begin = ctx.attrs<LayerNormAttrs>().begin;
+  const int begin = ctx.attrs<LayerNormAttrs>().FirstDim(x);
   INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kYGrad, "Y@GRAD", x));
   const DType dtype = StatisticsDType(ctx.input(kX).dtype);
   for (const int slot : {kMean, kVariance}) {
@@ -131,8 +131,9 @@ absl::Status LayerNormGrad(KernelContext& ctx) {
   using C = ComputeType<T>;
   const auto& attrs = ctx.attrs<LayerNormAttrs>();
   const Tensor& x = ctx.input(kX);
-  const int64_t rows = x.shape.numel(0, attrs.begin);
-  const int64_t n = x.shape.numel(attrs.begin, x.shape.rank());
+  const int first = attrs.FirstDim(x.shape);
+  const int64_t rows = x.shape.numel(0, first);
+  const int64_t n = x.shape.numel(first, x.shape.rank());
   Tensor* scale_grad = ctx.optional_output(kScaleGrad);
   Tensor* bias_grad = ctx.optional_output(kBiasGrad);
   const LayerNormGradRun<T> run = {n,

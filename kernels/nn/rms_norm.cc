@@ -24,12 +24,19 @@ constexpr int kResidualOut = 1;
 
 struct Attrs {
   float epsilon = 1e-5F;
-  int begin = 1;
+  int begin = 1;  // -1, which passes write: the last dim, whatever the rank
+  bool keeps_lod = true;
+
+  // The first dim that is normalised.
+  int FirstDim(const Shape& x) const { return begin < 0 ? x.rank() + begin : begin; }
 };
 
 Attrs ReadAttrs(AttrReader& reader) {
-  const Attrs attrs = {reader.Float("epsilon", 1e-5F), reader.Int("begin_norm_axis", 1)};
-  if (attrs.begin < 1) reader.Fail(absl::StrCat("attribute 'begin_norm_axis' is ", attrs.begin));
+  const Attrs attrs = {reader.Float("epsilon", 1e-5F), reader.Int("begin_norm_axis", 1),
+                       reader.Bool("keeps_lod", true)};
+  if (attrs.begin < 1 && attrs.begin != -1) {
+    reader.Fail(absl::StrCat("attribute 'begin_norm_axis' is ", attrs.begin));
+  }
   if (reader.Float("quant_scale", -1) > 0) {
     reader.Fail("attribute 'quant_scale' is set, which only Paddle's kernels for GPUs support");
   }
@@ -38,8 +45,8 @@ Attrs ReadAttrs(AttrReader& reader) {
 
 absl::Status Infer(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
-  const int begin = ctx.attrs<Attrs>().begin;
-  if (begin >= x.rank()) {
+  const int begin = ctx.attrs<Attrs>().FirstDim(x);
+  if (begin < 0 || begin >= x.rank()) {
     return InvalidArgument("attribute 'begin_norm_axis' is ", begin, " for input 'x' ",
                            ToString(x));
   }
@@ -49,6 +56,7 @@ absl::Status Infer(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckVector(ctx, kNormBias, "norm_bias", columns));
   INTERP_RETURN_IF_ERROR(CheckOptionalShape(ctx, kResidual, "residual", x));
   ctx.ShareShape(kX, kOut);
+  if (!ctx.attrs<Attrs>().keeps_lod) ctx.output(kOut).lod = {};
   ctx.SetShape(kResidualOut, ctx.has_input(kResidual) ? x : Shape{0});
   return absl::OkStatus();
 }
@@ -58,7 +66,7 @@ absl::Status RmsNorm(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<Attrs>();
   const Shape& shape = ctx.input(kX).shape;
   if (shape.numel() == 0) return absl::OkStatus();
-  const int64_t n = shape.numel(attrs.begin, shape.rank());
+  const int64_t n = shape.numel(attrs.FirstDim(shape), shape.rank());
   const T epsilon = static_cast<T>(attrs.epsilon);
   const T* const x = ctx.input(kX).data<T>();
   const T* const residual = DataOrNull<T>(ctx.optional_input(kResidual));

@@ -15,7 +15,8 @@ std::string TextOf(const Shape& c, const Shape& x, const Shape& y, absl::string_
   const int number = dtype == "float32" ? 5 : 6;
   return absl::StrCat("block 0\n  var c float32", ToString(c), "\n  var p bool", ToString(c),
                       "\n  var x ", dtype, ToString(x), "\n  var y ", dtype, ToString(y),
-                      "\n  var e bool", ToString(c), "\n  var o ", dtype, "[-1]", R"(
+                      "\n  var e bool", ToString(c), "\n  var z ", dtype, "[-1]\n  var o ", dtype,
+                      "[-1]", R"(
   fill_any_like(X=c) -> (Out=n) {value=0.0}
   greater_than(X=c, Y=n) -> (Out=p) {axis=-1}
   fill_any_like(X=x) -> (Out=a) {value=0.0}

@@ -64,7 +64,7 @@ TEST(FuseActivation, StandsForItsPieces) {
   const NamedTensors feeds = {{"x", TensorOf<float>({count}, numbers)}};
   for (const Form& form : Forms()) {
     SCOPED_TRACE(form.ops);
-    const std::string text = "block 0\n  var x float32[-1]" + form.ops;
+    const std::string text = "block 0\n  var x float32[-1]\n  var s float32[1]" + form.ops;
     const RanText<float> expected = RunTextWithout<float>("fuse_activation", text, feeds, "y");
     const RanText<float> ran = RunText<float>(text, feeds, "y");
     EXPECT_EQ(ran.CountOf(form.type), 1);
@@ -75,7 +75,7 @@ TEST(FuseActivation, StandsForItsPieces) {
 
 // A constant of shape [1] makes a value without dims one of that shape.
 TEST(FuseActivation, LeavesWhatConstantsEnlarge) {
-  const std::string text = "block 0\n  var x float32[]" + Forms()[2].ops;
+  const std::string text = "block 0\n  var x float32[]\n  var s float32[1]" + Forms()[2].ops;
   const RanText<float> ran = RunText<float>(text, {{"x", TensorOf<float>({}, {2})}}, "y");
   EXPECT_EQ(ran.CountOf("hard_swish"), 0);
   EXPECT_EQ(ran.shape, Shape({1}));

@@ -18,6 +18,7 @@ namespace interp::testing {
 template <typename T>
 struct RanText {
   Shape shape;
+  Lod lod;
   std::vector<T> values;
   std::vector<std::string> ops;  // types of what ran, in order
   int64_t CountOf(absl::string_view type) const {
@@ -55,6 +56,7 @@ RanText<T> RunText(const std::string& text, const NamedTensors& feeds, const std
     if (!results.ok()) return ran;
     ran.values = Values<T>((*results)[0]);
     ran.shape = (*results)[0].shape;
+    ran.lod = (*results)[0].lod;
   }
   return ran;
 }
