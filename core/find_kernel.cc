@@ -1,5 +1,6 @@
 #include "core/find_kernel.h"
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_join.h"
 
 namespace interp {
@@ -10,6 +11,12 @@ bool Serves(const KernelDef& kernel, PlaceKind place) {
   return kernel.place == place || (place == PlaceKind::kSim && kernel.place == PlaceKind::kCpu);
 }
 
+// Whether a kernel computes in `dtype` what the attributes ask for.
+bool Serves(const KernelDef& kernel, DType dtype, const void* attrs) {
+  return (kernel.dtype == dtype || kernel.dtype == DType::kUndefined) &&
+         (kernel.takes == nullptr || kernel.takes(attrs));
+}
+
 }  // namespace
 
 absl::StatusOr<int32_t> FindKernel(const OpDef& def, DType dtype, const void* attrs,
@@ -18,10 +25,8 @@ absl::StatusOr<int32_t> FindKernel(const OpDef& def, DType dtype, const void* at
   int best_rank = 0;
   for (size_t row = 0; row < def.kernels.size(); ++row) {
     const KernelDef& kernel = def.kernels[row];
-    const bool exact = kernel.dtype == dtype;
-    if (!Serves(kernel, place) || (!exact && kernel.dtype != DType::kUndefined)) continue;
-    if (kernel.takes != nullptr && !kernel.takes(attrs)) continue;
-    const int rank = 1 + (exact ? 1 : 0) + (kernel.place == place ? 2 : 0);
+    if (!Serves(kernel, place) || !Serves(kernel, dtype, attrs)) continue;
+    const int rank = 1 + (kernel.dtype == dtype ? 1 : 0) + (kernel.place == place ? 2 : 0);
     if (rank <= best_rank) continue;
     best = static_cast<int32_t>(row);
     best_rank = rank;
@@ -33,6 +38,11 @@ absl::StatusOr<int32_t> FindKernel(const OpDef& def, DType dtype, const void* at
         absl::StrAppend(out, Name(k.dtype), k.place == PlaceKind::kCpu ? "" : " on ",
                         k.place == PlaceKind::kCpu ? "" : Name(k.place));
       }));
+}
+
+bool HasKernel(const OpDef& def, DType dtype, const void* attrs) {
+  return absl::c_any_of(def.kernels,
+                        [&](const KernelDef& kernel) { return Serves(kernel, dtype, attrs); });
 }
 
 }  // namespace interp

@@ -11,4 +11,7 @@ namespace interp {
 absl::StatusOr<int32_t> FindKernel(const OpDef& def, DType dtype, const void* attrs,
                                    PlaceKind place);
 
+// Whether rows of some place serve the dtype.
+bool HasKernel(const OpDef& def, DType dtype, const void* attrs);
+
 }  // namespace interp

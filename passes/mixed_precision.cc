@@ -20,12 +20,6 @@ namespace {
 
 using Side = OpSide<VarId>;
 
-bool HasKernel(const OpDef& def, DType dtype) {
-  return std::any_of(def.kernels.begin(), def.kernels.end(), [&](const KernelDef& kernel) {
-    return kernel.dtype == dtype || kernel.dtype == DType::kUndefined;
-  });
-}
-
 class Reducer {
  public:
   Reducer(Program program, const PassContext& context, DType reduced)
@@ -77,7 +71,7 @@ class Reducer {
 
   bool MayReduce(const Op& op, const OpDef* def) const {
     if (def == nullptr || def->precision == PrecisionRule::kFull) return false;
-    if (def->side_effect || HasSubBlock(op) || !HasKernel(*def, reduced_)) return false;
+    if (def->side_effect || HasSubBlock(op)) return false;
     if ((RoleOf(op) & (kOptimizeRole | kLearningRateRole)) != 0) return false;
     const std::vector<std::string>& kept = context_.float32_ops;
     return std::find(kept.begin(), kept.end(), op.type) == kept.end();

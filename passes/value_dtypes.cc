@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/each_argument.h"
+#include "core/find_kernel.h"
 #include "core/sub_blocks.h"
 #include "passes/op_side.h"
 
@@ -18,7 +19,8 @@ bool InferOutputDTypes(const Op& op, const OpDef& def, DTypeContext::Inputs inpu
     attrs = *std::move(parsed);
   }
   const DType kernel = KernelDType(def, op, attrs.get(), inputs, outputs);
-  if (wanted != DType::kUndefined && kernel != wanted) return false;
+  const bool any = wanted == DType::kUndefined;
+  if (!any && (kernel != wanted || !HasKernel(def, wanted, attrs.get()))) return false;
   InferDTypes(def, attrs.get(), kernel, inputs, outputs);
   return true;
 }

@@ -12,8 +12,8 @@
 namespace interp {
 
 // Sets the dtypes of the op's outputs. False where the attributes are unusable, which whoever
-// compiles the program tells, and where the kernel would not be of dtype `wanted` (kUndefined: of
-// any).
+// compiles the program tells, and where no kernel of dtype `wanted` (kUndefined: of any) would
+// compute it.
 bool InferOutputDTypes(const Op& op, const OpDef& def, DTypeContext::Inputs inputs,
                        DTypeContext::Outputs outputs, DType wanted = DType::kUndefined);
 

@@ -19,6 +19,8 @@ namespace {
 constexpr int kInput = 0;
 constexpr int kOutput = 0;
 constexpr int kFused = 1;
+// The ops are computed in the dtype that the program names: padding is counted in bytes, so that in
+// 16 bits FusedOutput would have another length.
 constexpr int64_t kDefaultAlignment = 4096;  // bytes, where use_align names none: Paddle's on a CPU
 
 constexpr int32_t kLargestWidth = 16;
@@ -185,6 +187,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<AlignmentAttrs, AlignmentAttrs::Read>,
     .infer = InferJoin,
     .kernels = {{DType::kUndefined, JoinCoalesced}},
+    .precision = PrecisionRule::kFull,
     .gradient = {.none = true},
 });
 INTERP_REGISTER_OP(OpDef{
@@ -194,6 +197,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<AlignmentAttrs, AlignmentAttrs::Read>,
     .infer = InferSplit,
     .kernels = {{DType::kUndefined, SplitCoalesced}},
+    .precision = PrecisionRule::kFull,
     .gradient = {.none = true},
 });
 INTERP_REGISTER_OP(OpDef{
@@ -203,6 +207,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<CoalesceAttrs, ReadCoalesceAttrs>,
     .infer = InferCoalesce,
     .kernels = {{DType::kUndefined, Coalesce}},
+    .precision = PrecisionRule::kFull,
     .gradient = {.none = true},
 });
 

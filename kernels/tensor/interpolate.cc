@@ -30,7 +30,7 @@ struct InterpState : KernelState {
 };
 
 // REQUIRES: not both channels-last logically and in memory.
-// T is void for what has no arithmetic.
+// T is void for what has no arithmetic; the method is nearest then.
 template <typename T, typename Weight>
 absl::Status Resample(KernelContext& ctx, const Tensor& x, Tensor& out) {
   const InterpAttrs& attrs = ctx.attrs<InterpAttrs>();
@@ -47,15 +47,13 @@ absl::Status Resample(KernelContext& ctx, const Tensor& x, Tensor& out) {
                     out.mutable_raw_data());
     return absl::OkStatus();
   }
-  if constexpr (std::is_void_v<T>) {
-    return Unimplemented("attribute 'interp_method' is not nearest, and 'X' is ", Name(x.dtype));
-  } else {
+  if constexpr (!std::is_void_v<T>) {
     auto& state = ctx.state<InterpState<Weight>>();
     INTERP_RETURN_IF_ERROR(FillInterpTaps(ctx, view, state.taps));
     ResampleBlend(ctx.num_threads(), view, state.taps, x.data<T>(), out.mutable_data<T>(),
                   state.scratch);
-    return absl::OkStatus();
   }
+  return absl::OkStatus();
 }
 
 template <typename T, typename Weight>
@@ -104,10 +102,15 @@ std::vector<KernelDef> LinearKernels() {
   return kernels;
 }
 
+bool IsNearest(const void* attrs) {
+  return static_cast<const InterpAttrs*>(attrs)->method == InterpMethod::kNearest;
+}
+
+// The attribute `interp_method` may ask for another method than the op's name says.
 std::vector<KernelDef> NearestKernels() {
   return {{DType::kFloat32, Interp<float, float>},
           {DType::kFloat64, Interp<double, double>},
-          {DType::kUndefined, Interp<void, float>}};
+          {.dtype = DType::kUndefined, .run = Interp<void, float>, .takes = IsNearest}};
 }
 
 INTERP_REGISTER_OP(InterpDef("nearest_interp", NearestKernels()));

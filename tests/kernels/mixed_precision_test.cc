@@ -1,5 +1,8 @@
 // Training in bfloat16 and float16 beside training in float32: losses follow, parameters stay
 // float32, and products do run in 16 bits.
+#include "passes/mixed_precision.h"
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +10,7 @@
 
 #include "core/io/param_decl.h"
 #include "core/program_parse.h"
+#include "core/program_print.h"
 #include "interpreter/train/trainer.h"
 #include "passes/minimize.h"
 #include "tests/testing/built_nets.h"
@@ -16,6 +20,7 @@ namespace interp {
 namespace {
 
 using testing::Build;
+using ::testing::HasSubstr;
 using testing::IsOk;
 
 constexpr int64_t kBatch = 8;
@@ -142,6 +147,46 @@ TEST(StartupTest, LeavesTheDTypesThatTheProgramDeclares) {
   ASSERT_THAT(fetched, IsOk());
   EXPECT_EQ(static_cast<float>((*fetched)[0].data<float16>()[0]),
             static_cast<float>(float16(1 + static_cast<float>(float16(0.1F)))));
+}
+
+// What ComputeInBFloat16 makes of a program.
+std::string InBFloat16(const std::string& text) {
+  const absl::StatusOr<Program> program = ParseProgram(text);
+  EXPECT_THAT(program, IsOk());
+  const absl::StatusOr<Program> reduced =
+      ComputeInBFloat16(*program, PassContext{.ops = OpRegistry::Global()});
+  EXPECT_THAT(reduced, IsOk());
+  return ToText(*reduced);
+}
+
+// The row for any dtype takes nearest neighbours alone.
+TEST(BFloat16PassTest, AnOpStaysInFloat32WhoseAttributesNoRowTakes) {
+  const std::string text = InBFloat16(R"(block 0
+  var x float32[1,2,4,4]
+  var w float32[4,4] persistable
+  var a float32[1,2,4,4]
+  var b float32[1,2,8,8]
+  var c float32[1,2,8,8]
+  matmul_v2(X=x, Y=w) -> (Out=a)
+  nearest_interp_v2(X=a) -> (Out=b) {interp_method="nearest", out_h=8, out_w=8}
+  nearest_interp_v2(X=a) -> (Out=c) {interp_method="bilinear", out_h=8, out_w=8}
+)");
+  EXPECT_THAT(text, HasSubstr("nearest_interp_v2(X=a.cast_bf16) -> (Out=b.cast_bf16)"));
+  EXPECT_THAT(text, HasSubstr("nearest_interp_v2(X=a) -> (Out=c)"));
+}
+
+// Paddings are counted in bytes.
+TEST(BFloat16PassTest, ATensorOfTensorsKeepsItsLength) {
+  EXPECT_THAT(InBFloat16(R"(block 0
+  var x float32[4,4]
+  var w float32[4,4] persistable
+  var a float32[4,4]
+  var b float32[4,4]
+  var c float32[1024]
+  matmul_v2(X=x, Y=w) -> (Out=a)
+  coalesce_tensor(Input=a) -> (Output=b, FusedOutput=c) {use_align=true}
+)"),
+              HasSubstr("coalesce_tensor(Input=a) -> (Output=b, FusedOutput=c)"));
 }
 
 }  // namespace
