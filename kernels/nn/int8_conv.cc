@@ -36,6 +36,7 @@ absl::StatusOr<std::unique_ptr<OnednnInt8Conv>> MakeConv(const ConvProblem& prob
 }
 
 std::vector<float> WideFilter(const Int8Weights& weights) {
+  if (!weights.real_values.empty()) return weights.real_values;
   return std::vector<float>(weights.values.begin(), weights.values.end());
 }
 
@@ -79,21 +80,25 @@ std::string Int8Conv::algorithm() const {
 
 absl::StatusOr<Int8Conv::Prepared*> Int8Conv::Prepare(const KernelContext& ctx, const Case& c) {
   const ShapeCache<Prepared>::Key key = KeyOf(c.problem, ctx.num_threads());
-  if (Prepared* prepared = prepared_.Find(key)) return prepared;
+  const bool whole = c.weights.real_values.empty();
+  Prepared* const found = prepared_.Find(key);
+  if (found != nullptr && (whole || found->sums_in_float())) return found;
   auto prepared = std::make_unique<Prepared>();
-  if (CanBeFused(c)) {
+  if (whole && CanBeFused(c)) {
     INTERP_ASSIGN_OR_RETURN(prepared->fused, MakeConv(c.problem, c.epilogue));
   }
-  if (prepared->fused == nullptr) {
+  if (whole && prepared->fused == nullptr) {
     INTERP_ASSIGN_OR_RETURN(prepared->sums, MakeConv(c.problem, Int8Epilogue()));
   }
-  if (prepared->fused == nullptr && prepared->sums == nullptr) {
+  if (prepared->sums_in_float()) {
     absl::StatusOr<std::unique_ptr<OnednnConv>> wide =
         OnednnConv::Make(c.problem, ConvEpilogue(), DType::kFloat32);
     if (!wide.ok() && !absl::IsUnimplemented(wide.status())) return wide.status();
     if (wide.ok()) prepared->wide = *std::move(wide);
   }
-  return &prepared_.Insert(key, std::move(prepared));
+  if (found == nullptr) return &prepared_.Insert(key, std::move(prepared));
+  *found = std::move(*prepared);
+  return found;
 }
 
 // The filter as `conv` wants it.
@@ -109,7 +114,8 @@ absl::StatusOr<std::shared_ptr<const dnnl::memory>> Int8Conv::Filter(const Kerne
   return prepared.filter;
 }
 
-// Sums in float32 where there is no int8 primitive: exact as long as they stay below 2^24.
+// Sums in float32 where there is no int8 primitive: exact as long as weights are whole numbers and
+// sums stay below 2^24.
 absl::Status Int8Conv::SumWide(const KernelContext& ctx, const Case& c, Prepared& prepared,
                                const float* in, float* sums) {
   if (prepared.wide != nullptr) {

@@ -39,9 +39,11 @@ class Int8Conv {
   struct Prepared {
     std::unique_ptr<OnednnInt8Conv> fused;  // with everything that follows the sums
     std::unique_ptr<OnednnInt8Conv> sums;   // the sums alone
-    std::unique_ptr<OnednnConv> wide;       // the sums in float32, where whole numbers stay exact
+    std::unique_ptr<OnednnConv> wide;       // the sums in float32
     std::shared_ptr<const dnnl::memory> filter;
     std::shared_ptr<const PackedWeights> wide_filter;
+
+    bool sums_in_float() const { return fused == nullptr && sums == nullptr; }
   };
 
   absl::StatusOr<Prepared*> Prepare(const KernelContext& ctx, const Case& c);

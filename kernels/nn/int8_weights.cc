@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/algorithm/container.h"
+
 namespace interp::nn {
 namespace {
 
@@ -34,15 +36,27 @@ absl::StatusOr<std::vector<float>> ScalesOf(const Int8Attrs& attrs, const Channe
   return scales;
 }
 
-absl::Status CheckWhole(const std::vector<float>& values) {
-  for (size_t i = 0; i < values.size(); ++i) {
-    const float value = values[i];
-    if (value >= -128 && value <= 127 && value == std::trunc(value)) continue;
-    return InvalidArgument("weight ", i, " is ", value,
-                           ", expected a whole number from -128 to 127: the program's weights are "
-                           "not quantised as its ops say");
+bool FitsInt8(float value) { return value >= -128 && value <= 127 && value == std::trunc(value); }
+
+// `grid` channel by channel.
+template <typename T>
+std::vector<T> ByChannel(const ChannelView& view, const std::vector<float>& grid) {
+  std::vector<T> values(grid.size());
+  for (int64_t o = 0; o < view.outer; ++o) {
+    for (int64_t c = 0; c < view.channels; ++c) {
+      for (int64_t i = 0; i < view.inner; ++i) {
+        values[(c * view.outer + o) * view.inner + i] =
+            static_cast<T>(grid[(o * view.channels + c) * view.inner + i]);
+      }
+    }
   }
-  return absl::OkStatus();
+  return values;
+}
+
+template <typename T>
+void ClearChannel(size_t channel, size_t channels, std::vector<T>& values) {
+  const size_t count = values.size() / channels;
+  std::fill_n(values.begin() + static_cast<int64_t>(channel * count), count, T{0});
 }
 
 }  // namespace
@@ -72,18 +86,13 @@ absl::StatusOr<Int8Weights> QuantizeWeights(const Int8Attrs& attrs, const Channe
     Quantize(/*num_threads=*/1, scaled, attrs.weight_grid, weights.data(), scales.data(),
              grid.data());
   }
-  INTERP_RETURN_IF_ERROR(CheckWhole(grid));
   Int8Weights result;
-  result.values.resize(grid.size());
-  result.factors.resize(static_cast<size_t>(view.channels));
-  for (int64_t o = 0; o < view.outer; ++o) {
-    for (int64_t c = 0; c < view.channels; ++c) {
-      for (int64_t i = 0; i < view.inner; ++i) {
-        const float value = grid[(o * view.channels + c) * view.inner + i];
-        result.values[(c * view.outer + o) * view.inner + i] = static_cast<int8_t>(value);
-      }
-    }
+  if (absl::c_all_of(grid, FitsInt8)) {
+    result.values = ByChannel<int8_t>(view, grid);
+  } else {
+    result.real_values = ByChannel<float>(view, grid);
   }
+  result.factors.resize(static_cast<size_t>(view.channels));
   for (int64_t c = 0; c < view.channels; ++c) {
     result.factors[c] = scales[scales.size() == 1 ? 0 : c] / attrs.range;
   }
@@ -91,11 +100,12 @@ absl::StatusOr<Int8Weights> QuantizeWeights(const Int8Attrs& attrs, const Channe
 }
 
 void NeutralizeZeroFactors(Int8Weights& weights) {
-  const auto per_channel = static_cast<int64_t>(weights.values.size() / weights.factors.size());
-  for (int64_t c = 0; c < std::ssize(weights.factors); ++c) {
+  const size_t channels = weights.factors.size();
+  for (size_t c = 0; c < channels; ++c) {
     if (weights.factors[c] != 0) continue;
     weights.factors[c] = 1;
-    std::fill_n(weights.values.begin() + c * per_channel, per_channel, int8_t{0});
+    ClearChannel(c, channels, weights.values);
+    ClearChannel(c, channels, weights.real_values);
   }
 }
 

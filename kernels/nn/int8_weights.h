@@ -27,6 +27,9 @@ Int8Attrs ReadInt8Attrs(AttrReader& reader);
 // By output channel: value = sum of products * input scale * factor + bias.
 struct Int8Weights {
   std::vector<int8_t> values;  // output channel by output channel
+  // In place of `values` where not all are whole numbers that fit int8, as adaround leaves them in
+  // a frozen program; else empty.
+  std::vector<float> real_values;
   std::vector<float> factors;
   std::vector<float> bias;
 };
@@ -34,7 +37,6 @@ struct Int8Weights {
 // The whole numbers of `weights`, dense real values or whole ones in memory order `view`, which has
 // the output channels as its channels. `scale` is FilterScale, of one element or one by channel,
 // and may be null. Bias is left empty.
-// Errors: a weight that should be whole and fit int8 but does not.
 absl::StatusOr<Int8Weights> QuantizeWeights(const Int8Attrs& attrs, const ChannelView& view,
                                             const std::vector<float>& weights, const Tensor* scale);
 
