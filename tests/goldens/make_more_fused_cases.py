@@ -12,6 +12,7 @@ import sys
 
 import make_goldens as g
 import numpy as np
+import paddle
 from case_program import arguments, build_without_kernel, cases_of, make_all, register, write_modelled_case
 from make_fused_cases import ACTIVATIONS, MORE_ACTIVATIONS, ONEDNN, lod, loose, make_onednn_case
 from make_goldens import Case
@@ -485,6 +486,84 @@ def _correlation_grad(r, op):
 def _correlation_grad_model(case):
     grads = displacements(case, case.ins["Output@GRAD"])
     return {f"Input{i + 1}_GRAD": grad.astype(case.ins["Input1"].dtype) for i, grad in enumerate(grads)}
+
+
+# ----------------------------------------------------------------------------
+# Weights of 8 and 4 bits
+# ----------------------------------------------------------------------------
+@cases("weight_quantize")
+def _weight_quantize(r, op):
+    def one(name, shape, algo="weight_only_int8", arch=80):
+        # Scales are powers of 2: where Paddle rounds to float16 on a CPU, it cuts off.
+        most = (7 if algo.endswith("4") else 127) * 2.0 ** -(np.arange(shape[1]) % 3 + (2 if algo.endswith("4") else 6))
+        x = np.clip(r.f(shape), -most, most).astype("float16")
+        x[5] = np.where(np.arange(shape[1]) % 2, most, -most)
+        x[:, 3] = 0
+        return Case(name, {"x": x}, "out,scale", {"algo": algo, "arch": arch}, tol=(0, 0))
+    yield one("int8", (64, 32))
+    yield one("int8_tiles", (192, 48), arch=75)
+    yield one("int8_rows", (64, 32), arch=70)
+    yield one("int4", (64, 32), "weight_only_int4")
+    yield one("int4_tiles", (192, 48), "weight_only_int4", 86)
+    yield one("int4_rows", (64, 32), "weight_only_int4", 70)
+    yield one("llm", (64, 32), "llm.int8")
+
+
+def quantized(weights, algo, arch):
+    """What Paddle's weight_quantize makes of weights of float16, and the real values that it stands for."""
+    paddle.disable_static()
+    whole, scale = (t.numpy() for t in paddle.nn.quant.weight_quantize(paddle.to_tensor(weights), algo, arch))
+    paddle.enable_static()
+    most = 7 if algo.endswith("4") else 127
+    quotient = weights.astype("float32") / scale.astype("float32")
+    points = np.clip(np.trunc(quotient + np.copysign(0.5, quotient)), -most, most)
+    return whole, scale, points * scale.astype("float32")
+
+
+@cases("weight_dequantize")
+def _weight_dequantize(r, op):
+    for algo in ("weight_only_int8", "weight_only_int4", "llm.int8"):
+        whole, scale, real = quantized(r.f((128, 32), dtype="float16"), algo, 80)
+        attrs = {"algo": algo}
+        for dtype in ("float16", "float32"):
+            attrs["out_dtype"] = {"float16": 4, "float32": 5}[dtype]
+            scale = scale.astype(dtype)
+            name = algo.replace(".", "_") + ("" if dtype == "float16" else "_float32")
+            case = Case(name, {"x": whole, "scale": scale}, "out", dict(attrs), tol=(0, 0))
+            case.real = real
+            yield case
+
+
+@model("weight_dequantize")
+def _weight_dequantize_model(case):
+    scale = case.ins["scale"]
+    points = np.round(case.real / scale.astype("float32"))
+    return {"out": (points * scale.astype("float32")).astype(scale.dtype)}
+
+
+@cases("weight_only_linear")
+def _weight_only_linear(r, op):
+    def one(name, rows, shape=(128, 48), dtype="int8", arch=80, bias=True):
+        whole, scale, real = quantized(r.f(shape, dtype="float16"), f"weight_only_{dtype}", arch)
+        ins = {"x": r.f((*rows, shape[0])), "weight": whole, "weight_scale": scale.astype("float32")}
+        if bias:
+            ins["bias"] = r.f((shape[1],))
+        case = Case(name, ins, "out", {"weight_dtype": dtype, "arch": arch}, tol=(1e-5, 1e-5))
+        case.real = real
+        return case
+    yield one("int8", (2, 3))
+    yield one("int8_one_row", (1,), bias=False)
+    yield one("int8_deep", (5,), (576, 16))
+    yield one("int8_rows", (2, 3), arch=70)
+    yield one("int4", (2, 3), dtype="int4")
+    yield one("int4_many_rows", (40,), (64, 112), dtype="int4", arch=86)
+    yield one("int4_rows", (3,), dtype="int4", arch=70)
+
+
+@model("weight_only_linear")
+def _weight_only_linear_model(case):
+    out = case.ins["x"].astype("float64") @ case.real.astype("float64") + case.ins.get("bias", 0)
+    return {"out": out.astype("float32")}
 
 
 # ----------------------------------------------------------------------------
