@@ -8,6 +8,7 @@
 #include "core/attr_reader.h"
 #include "core/each_argument.h"
 #include "core/fused_forms.h"
+#include "passes/early_grids.h"
 #include "passes/make_op.h"
 #include "passes/op_effects.h"
 #include "passes/quantizers.h"
@@ -352,7 +353,7 @@ absl::StatusOr<Program> ComputeInInt8(Program program, const PassContext& contex
         "grid of whole numbers; save the program after such training, or run it in float32 or "
         "bf16");
   }
-  return std::move(maker).TakeProgram();
+  return QuantizeEarlier(std::move(maker).TakeProgram(), context.ops);
 }
 
 }  // namespace interp

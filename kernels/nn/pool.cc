@@ -41,11 +41,17 @@ bool SplitsWell(const Pool& pool) {
   return direct > 1.5 * split;
 }
 
+// Values on a grid (passes/early_grids.h), an average of which lies between its points.
+bool TakesMaximum(const void* attrs) {
+  return static_cast<const PoolAttrs*>(attrs)->kind == PoolKind::kMax;
+}
+
 template <typename T>
 absl::Status Run(const KernelContext& ctx, const Pool& pool, const T* in, T* out) {
   const int threads = ctx.num_threads();
   if (pool.kind == PoolKind::kAverage) {
-    PoolImages<T, PoolKind::kAverage>(pool, in, out, threads);
+    if constexpr (!std::is_same_v<T, int8_t>)
+      PoolImages<T, PoolKind::kAverage>(pool, in, out, threads);
   } else if (!SplitsWell(pool)) {
     PoolImages<T, PoolKind::kMax>(pool, in, out, threads);
   } else {
@@ -84,7 +90,8 @@ OpDef PoolDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
       .infer = Infer,
       .kernels = {{DType::kFloat32, RunPool<float>},
                   {DType::kFloat64, RunPool<double>},
-                  {DType::kBFloat16, RunPool<bfloat16>}},
+                  {DType::kBFloat16, RunPool<bfloat16>},
+                  {.dtype = DType::kInt8, .run = RunPool<int8_t>, .takes = TakesMaximum}},
       .layout = LayoutRule::kPrefersChannelsLast,
       .gradient = {.inputs = {"X", "Out", "Out@GRAD", "KernelSizeTensor", "KernelSizeTensorList"},
                    .outputs = {"X@GRAD"}},

@@ -19,6 +19,8 @@ template <typename T>
 inline constexpr ComputeType<T> kLowest = std::numeric_limits<float>::lowest();
 template <>
 inline constexpr float kLowest<bfloat16> = -0x1.fep127F;
+template <>
+inline constexpr int8_t kLowest<int8_t> = -128;
 
 template <typename T, PoolKind kKind>
 struct Reduce {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "tests/kernels/int8_numbers.h"
 #include "tests/kernels/op_runs.h"
 
 namespace interp::testing::quantize_int8_test {
@@ -43,6 +44,29 @@ TEST(QuantizeInt8Test, NothingAndNoNumberAreNoTrouble) {
       {{"X", Tensor::Of<float>({2}, {NAN, 1})}, {"Scale", Tensor::Of<float>({1}, {1})}},
       {"Out"}};
   EXPECT_EQ(OutputsOf(nan)[0].data<int8_t>()[1], 127);
+}
+
+// Windows of one step, of two passes, beside paddings, and of images that are channels-last.
+TEST(QuantizeInt8Test, MaximaOfWholeNumbersAreThoseOfRealOnes) {
+  for (const int64_t channels : {1, 17, 64, 130}) {
+    for (const char* attrs : {"ksize=[2, 2], strides=[2, 2]", "ksize=[9, 9], paddings=[4, 4]",
+                              "ksize=[3, 3], strides=[2, 2], paddings=[1, 1], ceil_mode=true",
+                              "ksize=[1, 1], global_pooling=true"}) {
+      for (const bool last : {false, true}) {
+        const Shape shape = last ? Shape{2, 13, 12, channels} : Shape{2, channels, 13, 12};
+        const Tensor whole = Whole<int8_t>(shape, 7);
+        const std::vector<float> real(whole.data<int8_t>(), whole.data<int8_t>() + whole.numel());
+        OpRun run = {"pool2d", {{"X", whole}}, {"Out"}, attrs};
+        absl::StrAppend(&run.attrs, ", data_format=\"", last ? "NHWC" : "NCHW", "\"");
+        const Tensor got = OutputsOf(run)[0];
+        const Tensor want = OutputsOf(With(run, 0, Tensor::Of<float>(shape, real)))[0];
+        ASSERT_EQ(got.shape, want.shape);
+        for (int64_t i = 0; i < want.numel(); ++i) {
+          ASSERT_EQ(got.data<int8_t>()[i], want.data<float>()[i]) << channels << attrs;
+        }
+      }
+    }
+  }
 }
 
 TEST(MobileQuantizeTest, ComputesWhatPaddleMobileDoes) {
