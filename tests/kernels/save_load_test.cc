@@ -335,5 +335,21 @@ TEST_F(SaveLoadTest, DamagedSelectedRowsAreAnError) {
   EXPECT_THAT(changed(19, '\x80'), FailsWith(absl::StatusCode::kDataLoss, "selected row -"));
 }
 
+// The bytes that were saved, once they are there, and of no file outside.
+TEST_F(SaveLoadTest, ReadFileGivesTheBytes) {
+  const std::string ops =
+      "block 0\n  var x float32[3,2]\n  var y uint8[-1]\n"
+      "  save(X=x) -> () {file_path=\"x\"}\n  read_file() -> (Out=y) {filename=\"x\"}\n";
+  const auto read = Run(ops, {{"x", X()}}, {"y"});
+  ASSERT_THAT(read, IsOk());
+  const Tensor& y = read->front();
+  ASSERT_EQ(y.dtype, DType::kUInt8);
+  EXPECT_EQ(std::string(static_cast<const char*>(y.raw_data()), y.size_bytes()), Bytes(kX));
+  EXPECT_EQ(y.shape, (Shape{y.numel()}));
+  const std::string outside =
+      "block 0\n  var y uint8[-1]\n  read_file() -> (Out=y) {filename=\"../x\"}\n";
+  EXPECT_EQ(Run(outside, {}, {"y"}).status().code(), absl::StatusCode::kPermissionDenied);
+}
+
 }  // namespace
 }  // namespace interp::testing::save_load_test
