@@ -21,7 +21,7 @@ namespace {
 constexpr absl::string_view kLastOps[] = {"elementwise_mul", "elementwise_div", "scale"};
 
 // gelu by tanh takes nine.
-constexpr size_t kMostOps = 12;
+constexpr size_t kMostPieces = 12;
 
 class ActivationFuser {
  public:
@@ -56,7 +56,7 @@ class ActivationFuser {
   std::vector<VarId> Candidates(int last) const {
     std::vector<VarId> found;
     std::vector<int> open = {last};
-    for (size_t i = 0; i < open.size() && open.size() <= kMostOps; ++i) {
+    for (size_t i = 0; i < open.size() && open.size() <= kMostPieces; ++i) {
       for (const VarId id : EachArgument(op(open[i]).inputs)) {
         if (absl::c_linear_search(found, id)) continue;
         found.push_back(id);
@@ -95,12 +95,12 @@ class ActivationFuser {
       if (!FollowTo(x, index, id, chain)) return false;
     }
     chain.push_back(index);
-    return chain.size() <= kMostOps;
+    return chain.size() <= kMostPieces;
   }
 
   // What the ops of the chain make of one number.
   double Value(const std::vector<int>& chain, VarId x, double at) const {
-    absl::InlinedVector<std::pair<VarId, double>, kMostOps + 1> values = {{x, at}};
+    absl::InlinedVector<std::pair<VarId, double>, kMostPieces + 1> values = {{x, at}};
     double result = at;
     for (const int index : chain) {
       const auto value_of = [&](VarId id) {
