@@ -4,11 +4,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "core/attr_reader.h"
 #include "core/edit_op.h"
 #include "passes/fusion.h"
 #include "passes/quantizers.h"
+#include "passes/variable_view.h"
 
 namespace interp {
 namespace {
@@ -19,8 +21,10 @@ constexpr int kMostInARow = 64;
 
 class EarlyGrids {
  public:
-  EarlyGrids(Program program, const OpRegistry& ops)
-      : fuser_(std::move(program), ops), writers_(FindWriters(fuser_)) {}
+  EarlyGrids(Program program, const PassContext& context)
+      : fuser_(std::move(program), context.ops),
+        writers_(FindWriters(fuser_)),
+        float32_ops_(context.float32_ops) {}
 
   Program Run() && {
     for (int i = 0; i < std::ssize(fuser_.ops()); ++i) {
@@ -52,11 +56,27 @@ class EarlyGrids {
     if (writer < 0 || fuser_.IsGone(writer) || use.pinned() || use.mentions != 2 || use.reads != 1)
       return std::nullopt;
     const Op& op = fuser_.ops()[writer];
+    if (absl::c_linear_search(float32_ops_, op.type)) return std::nullopt;
     if (op.type == "concat") return InputsCanBe(op) ? std::optional(writer) : std::nullopt;
-    const bool max = op.type == "pool2d" && AttrReader(op).String("pooling_type", "max") == "max";
-    if (!max || !InputsCanBe(op)) return std::nullopt;
+    if (op.type != "pool2d" || !TakesMaximaOfImages(op) || !InputsCanBe(op)) return std::nullopt;
     const VarUse& input = fuser_.uses()[*Fuser::Argument(op.inputs, "X")];
     return input.mentions == 2 && !input.pinned() ? std::optional(writer) : std::nullopt;
+  }
+
+  // Whether every window of a pool has a part of the image in it. The maximum of padding alone is
+  // the least number, which is another one on a grid.
+  static bool TakesMaximaOfImages(const Op& pool) {
+    AttrReader attrs(pool);
+    if (attrs.String("pooling_type", "max") != "max" || !OnlyInput(pool).has_value()) return false;
+    if (attrs.Bool("global_pooling", false)) return attrs.status().ok();
+    const std::vector<int64_t> window = attrs.Ints("ksize");
+    const std::vector<int64_t> paddings = attrs.Ints("paddings");
+    const bool explicit_paddings = attrs.String("padding_algorithm", "EXPLICIT") == "EXPLICIT";
+    const bool touch = absl::c_all_of(paddings, [&](int64_t padding) {
+      return absl::c_all_of(window, [&](int64_t size) { return padding < size; });
+    });
+    return touch && explicit_paddings && !attrs.Bool("adaptive", false) &&
+           !attrs.Bool("ceil_mode", false) && attrs.status().ok();
   }
 
   // Whether each of X is made by one op before, in the only way that it is.
@@ -112,12 +132,13 @@ class EarlyGrids {
 
   Fuser fuser_;
   const std::vector<int> writers_;
+  const std::vector<std::string>& float32_ops_;
 };
 
 }  // namespace
 
-Program QuantizeEarlier(Program program, const OpRegistry& ops) {
-  return EarlyGrids(std::move(program), ops).Run();
+Program QuantizeEarlier(Program program, const PassContext& context) {
+  return EarlyGrids(std::move(program), context).Run();
 }
 
 }  // namespace interp

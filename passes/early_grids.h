@@ -1,7 +1,6 @@
 #pragma once
 
-#include "core/op_def.h"
-#include "core/program.h"
+#include "passes/pass.h"
 
 namespace interp {
 
@@ -16,7 +15,8 @@ namespace interp {
 //
 // The same of `concat`, each of whose inputs is put on the grid. What makes x is then often a
 // convolution that stores int8 itself. A pool has more values to put there than come out of it, so
-// it has to be the only reader of x. Part of the pass `int8`. Linear time.
-Program QuantizeEarlier(Program program, const OpRegistry& ops);
+// it has to be the only reader of x; and none of its windows may lie in the padding alone. Ops of
+// PassContext::float32_ops stay. Part of the pass `int8`. Linear time.
+Program QuantizeEarlier(Program program, const PassContext& context);
 
 }  // namespace interp

@@ -353,7 +353,7 @@ absl::StatusOr<Program> ComputeInInt8(Program program, const PassContext& contex
         "grid of whole numbers; save the program after such training, or run it in float32 or "
         "bf16");
   }
-  return QuantizeEarlier(std::move(maker).TakeProgram(), context.ops);
+  return QuantizeEarlier(std::move(maker).TakeProgram(), context);
 }
 
 }  // namespace interp
