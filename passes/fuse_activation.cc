@@ -23,10 +23,21 @@ constexpr absl::string_view kLastOps[] = {"elementwise_mul", "elementwise_div", 
 // gelu by tanh takes nine.
 constexpr size_t kMostPieces = 12;
 
+// What an op may be in an activation.
+enum class Piece : int8_t { kNone, kLine, kBend };
+
+Piece PieceOf(const Op& op) {
+  if (ApplyFunction(op, 1).has_value()) return op.type == "scale" ? Piece::kLine : Piece::kBend;
+  const bool binary = ApplyBinary(op, 1, 1).has_value() && CheckNothingFused(op).ok();
+  return binary ? Piece::kLine : Piece::kNone;
+}
+
 class ActivationFuser {
  public:
   ActivationFuser(Program program, const PassContext& context)
-      : fuser_(std::move(program), context.ops), context_(context) {}
+      : fuser_(std::move(program), context.ops), context_(context) {
+    for (const Op& op : fuser_.ops()) pieces_.push_back(PieceOf(op));
+  }
 
   // The last ops first: hard_swish has a hard_sigmoid in it.
   Program Run() && {
@@ -42,17 +53,13 @@ class ActivationFuser {
   // Fuser's, where activations are made of such ops.
   std::optional<int> MakerFor(int reader, VarId id) const {
     const std::optional<int> maker = fuser_.MakerFor(reader, id);
-    const bool fits = maker.has_value() && IsOfFunctions(op(*maker)) &&
+    const bool fits = maker.has_value() && pieces_[*maker] != Piece::kNone &&
                       Fuser::Argument(op(*maker).outputs, "Out") == id;
     return fits ? maker : std::nullopt;
   }
 
-  static bool IsOfFunctions(const Op& op) {
-    return ApplyFunction(op, 1).has_value() ||
-           (ApplyBinary(op, 1, 1).has_value() && CheckNothingFused(op).ok());
-  }
-
-  // Variables that the op at `last` may compute a function of, the nearest first.
+  // Variables that the op at `last` may compute a function of, the nearest first; none where no
+  // bend is near.
   std::vector<VarId> Candidates(int last) const {
     std::vector<VarId> found;
     std::vector<int> open = {last};
@@ -63,39 +70,46 @@ class ActivationFuser {
         if (const std::optional<int> maker = MakerFor(open[i], id)) open.push_back(*maker);
       }
     }
-    return found;
+    return Bends(open) ? found : std::vector<VarId>();
   }
 
-  // The number that a variable has for its readers.
-  std::optional<double> ConstantFor(int reader, VarId id) const {
+  // The number of the dtype of x that a variable has for its readers.
+  std::optional<double> ConstantFor(int reader, VarId id, VarId x) const {
     const std::optional<int> maker = fuser_.MakerFor(reader, id);
-    return maker.has_value() ? ConstantOf(op(*maker)) : std::nullopt;
+    return maker.has_value() ? ConstantOf(op(*maker), fuser_.uses()[x].var->dtype) : std::nullopt;
   }
 
   // Whether the op may read that number beside what is made of x: not as its first operand, which
-  // gives LoD and dtype, not of another dtype, and not as shape [1] beside a value without dims.
+  // gives the LoD, and not as shape [1] beside what may have no dims. Programs of old releases
+  // declare such as [1].
   bool TakesConstant(int reader, VarId id, VarId x) const {
-    const Var* const constant = fuser_.uses()[id].var;
-    const Var& beside = *fuser_.uses()[x].var;
-    return constant != nullptr && constant->dtype == beside.dtype && !beside.dims.empty() &&
-           Fuser::Argument(op(reader).inputs, "X") != id;
+    return fuser_.uses()[x].var->dims.size() > 1 && Fuser::Argument(op(reader).inputs, "X") != id;
   }
 
-  // Adds the ops that make `id`, which the op at position `reader` reads, of x to `chain`, each
-  // behind those whose results it reads; false where there are others or too many.
-  bool FollowTo(VarId x, int reader, VarId id, std::vector<int>& chain) const {
-    if (id == x) return true;
-    if (ConstantFor(reader, id).has_value()) return TakesConstant(reader, id, x);
+  // The ops that make a value of x, each behind those whose results it reads.
+  struct Chain {
+    VarId x = 0;
+    std::vector<int> ops = {};
+    std::vector<int> seen = {};  // those on the way, too: they bound the depth
+  };
+
+  // Adds the ops that make `id`, which the op at position `reader` reads; false where there are
+  // others or too many.
+  bool FollowTo(int reader, VarId id, Chain& chain) const {
+    if (id == chain.x) return true;
+    if (ConstantFor(reader, id, chain.x).has_value()) return TakesConstant(reader, id, chain.x);
     const std::optional<int> maker = MakerFor(reader, id);
-    return maker.has_value() && FollowOp(x, *maker, chain);
+    return maker.has_value() && FollowOp(*maker, chain);
   }
-  bool FollowOp(VarId x, int index, std::vector<int>& chain) const {
-    if (absl::c_linear_search(chain, index)) return true;
+  bool FollowOp(int index, Chain& chain) const {
+    if (absl::c_linear_search(chain.seen, index)) return true;
+    if (chain.seen.size() == kMostPieces) return false;
+    chain.seen.push_back(index);
     for (const VarId id : EachArgument(op(index).inputs)) {
-      if (!FollowTo(x, index, id, chain)) return false;
+      if (!FollowTo(index, id, chain)) return false;
     }
-    chain.push_back(index);
-    return chain.size() <= kMostPieces;
+    chain.ops.push_back(index);
+    return true;
   }
 
   // What the ops of the chain make of one number.
@@ -105,7 +119,7 @@ class ActivationFuser {
     for (const int index : chain) {
       const auto value_of = [&](VarId id) {
         const auto found = absl::c_find_if(values, [id](const auto& v) { return v.first == id; });
-        return found != values.end() ? found->second : *ConstantFor(index, id);
+        return found != values.end() ? found->second : *ConstantFor(index, id, x);
       };
       const Op& made_by = op(index);
       const double first = value_of(*Fuser::Argument(made_by.inputs, "X"));
@@ -118,16 +132,15 @@ class ActivationFuser {
   }
 
   void TryFuse(int last) {
-    if (!IsOfFunctions(op(last))) return;
+    if (pieces_[last] == Piece::kNone) return;
     for (const VarId x : Candidates(last)) {
-      std::vector<int> chain;
-      if (fuser_.uses()[x].var == nullptr || !FollowOp(x, last, chain) || chain.size() < 2 ||
-          !MayJoin(x, chain))
-        continue;
-      const std::optional<KnownFunction> known = Recognized(chain, x);
+      Chain chain = {.x = x};
+      if (fuser_.uses()[x].var == nullptr || !FollowOp(last, chain)) continue;
+      if (chain.ops.size() < 2 || !Bends(chain.ops) || !MayJoin(x, chain.ops)) continue;
+      const std::optional<KnownFunction> known = Recognized(chain.ops, x);
       if (!known.has_value() || !HasKernel(known->type, x)) continue;
-      absl::c_sort(chain);
-      return Join(*known, x, chain);
+      absl::c_sort(chain.ops);
+      return Join(*known, x, chain.ops);
     }
   }
 
@@ -138,9 +151,7 @@ class ActivationFuser {
 
   // Sums and multiples alone are no activation.
   bool Bends(const std::vector<int>& chain) const {
-    return absl::c_any_of(chain, [&](int at) {
-      return op(at).type != "scale" && ApplyFunction(op(at), 1).has_value();
-    });
+    return absl::c_any_of(chain, [&](int at) { return pieces_[at] == Piece::kBend; });
   }
 
   // Whether one op may stand for the chain, whose order is that of its values.
@@ -164,7 +175,7 @@ class ActivationFuser {
     for (const Attr& attr : known.attrs) SetAttr(fused, attr.name, attr.value);
     for (const int at : chain) {
       for (const VarId id : EachArgument(op(at).inputs)) {
-        if (ConstantFor(at, id).has_value()) constants_.push_back(id);
+        if (ConstantFor(at, id, x).has_value()) constants_.push_back(id);
       }
       fuser_.Drop(at);
     }
@@ -173,6 +184,7 @@ class ActivationFuser {
 
   Fuser fuser_;
   const PassContext& context_;
+  std::vector<Piece> pieces_;     // by op
   std::vector<VarId> constants_;  // that what is joined has read
 };
 

@@ -130,8 +130,8 @@ class NormFuser {
     }
     AttrReader attrs(op(*maker));
     const std::vector<int64_t> dims = attrs.Ints("dim");
-    const bool last = dims.size() == 1 && (dims[0] == -1 || dims[0] == RankOf(*x) - 1) &&
-                      attrs.Bool("keep_dim", false) && !attrs.Bool("reduce_all", false);
+    const bool last = dims.size() == 1 && dims[0] == -1 && attrs.Bool("keep_dim", false) &&
+                      !attrs.Bool("reduce_all", false);
     if (!last || !attrs.status().ok()) return std::nullopt;
     match.chain.push_back(*maker);
     return x;

@@ -9,7 +9,7 @@ inline constexpr absl::string_view kFuseLayerNormPass = "fuse_layer_norm";
 // Joins normalisation of the last dimension that is written in pieces, as models from elsewhere and
 // language models write it, into layer_norm or, where no mean is taken away, into rms_norm:
 //
-//   reduce_mean(X=x) -> (Out=m) {dim=[-1], keep_dim=true}
+//   reduce_mean(X=x) -> (Out=m) {dim=[-1], keep_dim=true}    counted from the end, as ranks may lie
 //   elementwise_sub(X=x, Y=m) -> (Out=d)
 //   pow(X=d) -> (Out=q) {factor=2}                       or square, or d times d
 //   reduce_mean(X=q) -> (Out=v) {dim=[-1], keep_dim=true}

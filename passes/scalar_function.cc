@@ -79,7 +79,7 @@ bool AreNear(double a, double b, bool exact) {
 const std::vector<double>& Points() {
   static const auto& points = *new std::vector<double>([] {
     std::vector<double> made = {1, -24, 24, 0};
-    for (double x = -24; x <= 24; x += 0.37) made.push_back(x);
+    for (double x = -24; x <= 24; x += 0.01) made.push_back(x);
     for (double x = 27; x < 1e30; x *= 2.1) made.insert(made.end(), {x, -x});
     return made;
   }());
@@ -124,7 +124,7 @@ std::optional<double> ApplyBinary(const Op& op, double x, double y) {
   return std::nullopt;
 }
 
-std::optional<double> ConstantOf(const Op& op) {
+std::optional<double> ConstantOf(const Op& op, DType dtype) {
   const auto given = [](const Slot& slot) { return !slot.args.empty(); };
   if (op.type != "fill_constant" || absl::c_any_of(op.inputs, given)) return std::nullopt;
   AttrReader attrs(op);
@@ -133,7 +133,8 @@ std::optional<double> ConstantOf(const Op& op) {
   double value = attrs.Float("value", 0);
   const std::string text = attrs.String("str_value", "");
   const bool known = text.empty() || absl::SimpleAtod(text, &value);
-  return one && known && attrs.status().ok() ? std::optional(value) : std::nullopt;
+  const bool fits = one && known && attrs.Type("dtype", DType::kFloat32) == dtype;
+  return fits && attrs.status().ok() ? std::optional(value) : std::nullopt;
 }
 
 std::optional<KnownFunction> RecognizeActivation(NumberFunction f, bool exact) {

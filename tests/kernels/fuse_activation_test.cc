@@ -61,10 +61,10 @@ TEST(FuseActivation, StandsForItsPieces) {
   std::vector<float> numbers;
   for (float x = -12; x < 12; x += 0.01F) numbers.push_back(x);
   const auto count = static_cast<int64_t>(numbers.size());
-  const NamedTensors feeds = {{"x", TensorOf<float>({count}, numbers)}};
+  const NamedTensors feeds = {{"x", TensorOf<float>({count, 1}, numbers)}};
   for (const Form& form : Forms()) {
     SCOPED_TRACE(form.ops);
-    const std::string text = "block 0\n  var x float32[-1]\n  var s float32[1]" + form.ops;
+    const std::string text = "block 0\n  var x float32[-1,1]\n  var s float32[1]" + form.ops;
     const RanText<float> expected = RunTextWithout<float>("fuse_activation", text, feeds, "y");
     const RanText<float> ran = RunText<float>(text, feeds, "y");
     EXPECT_EQ(ran.CountOf(form.type), 1);
@@ -81,16 +81,54 @@ TEST(FuseActivation, LeavesWhatConstantsEnlarge) {
   EXPECT_EQ(ran.shape, Shape({1}));
 }
 
-// Each of many multiples might end an activation.
+// Each of many multiples and products might end an activation.
 TEST(FuseActivation, TakesLinearTime) {
   constexpr int kOps = 50000;
   std::string text = "block 0\n  var x float32[4]\n  tanh(X=x) -> (Out=v0)\n";
   for (int i = 0; i < kOps; ++i) {
-    absl::StrAppend(&text, "  scale(X=v", i, ") -> (Out=v", i + 1, ") {scale=1.0, bias=0.001}\n");
+    absl::StrAppend(&text, "  var v", i, " float32[4]\n");
+    if (i % 2 == 0) {
+      absl::StrAppend(&text, "  scale(X=v", i, ") -> (Out=v", i + 1, ") {bias=0.001}\n");
+    } else {
+      absl::StrAppend(&text, "  elementwise_mul(X=v", i, ", Y=x) -> (Out=v", i + 1, ")\n");
+    }
   }
   const RanText<float> ran =
       RunText<float>(text, {{"x", Numbers({4}, 1)}}, absl::StrCat("v", kOps));
-  EXPECT_EQ(ran.CountOf("scale"), kOps);
+  EXPECT_EQ(ran.CountOf("scale"), kOps / 2);
+}
+
+// What is beside a gate may have come a long way.
+TEST(FuseActivation, DoesNotFollowEndlessOperands) {
+  constexpr int kOps = 100000;
+  std::string text =
+      "block 0\n  var x float32[4]\n  var v0 float32[4]\n  sigmoid(X=x) -> (Out=v0)\n";
+  for (int i = 0; i < kOps; ++i) {
+    absl::StrAppend(&text, "  var v", i + 1, " float32[4]\n  tanh(X=v", i, ") -> (Out=v", i + 1,
+                    ")\n");
+  }
+  absl::StrAppend(&text, "  sigmoid(X=x) -> (Out=s)\n  elementwise_mul(X=v", kOps,
+                  ", Y=s) -> (Out=y)\n");
+  EXPECT_EQ(RunText<float>(text, {{"x", Numbers({4}, 1)}}, "y").CountOf("tanh"), kOps);
+}
+
+// A bump between two numbers that a look at some would miss.
+TEST(FuseActivation, LeavesWhatDiffersSomewhere) {
+  const std::string text = R"(block 0
+  var x float32[3]
+  sigmoid(X=x) -> (Out=a)
+  elementwise_mul(X=x, Y=a) -> (Out=b)
+  clip(X=x) -> (Out=c) {min=0.1, max=0.2}
+  scale(X=c) -> (Out=d) {bias=-0.1}
+  scale(X=c) -> (Out=e) {bias=-0.2}
+  elementwise_mul(X=d, Y=e) -> (Out=f)
+  scale(X=f) -> (Out=g) {scale=1000.0}
+  elementwise_add(X=b, Y=g) -> (Out=h)
+  scale(X=h) -> (Out=y) {scale=1.0, bias=0.0}
+)";
+  const NamedTensors feeds = {{"x", TensorOf<float>({3}, {0.05F, 0.15F, 1})}};
+  EXPECT_EQ(RunText<float>(text, feeds, "y").values,
+            RunTextWithout<float>("fuse_activation", text, feeds, "y").values);
 }
 
 }  // namespace

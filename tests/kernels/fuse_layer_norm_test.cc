@@ -19,7 +19,7 @@ std::vector<Form> Forms() {
       "  reduce_mean(X=x) -> (Out=m) {dim=[-1], keep_dim=true}\n"
       "  elementwise_sub(X=x, Y=m) -> (Out=d) {axis=-1}\n";
   const std::string moved =
-      "  reduce_mean(X=q) -> (Out=v) {dim=[2], keep_dim=true}\n"
+      "  reduce_mean(X=q) -> (Out=v) {dim=[-1], keep_dim=true}\n"
       "  scale(X=v) -> (Out=e) {scale=1.0, bias=0.001}\n";
   return {{"layer_norm", absl::StrCat(centered, "  pow(X=d) -> (Out=q) {factor=2.0}\n", moved,
                                       "  sqrt(X=e) -> (Out=s)\n"
