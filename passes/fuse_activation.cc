@@ -27,8 +27,8 @@ constexpr size_t kMostPieces = 12;
 enum class Piece : int8_t { kNone, kLine, kBend };
 
 Piece PieceOf(const Op& op) {
-  if (ApplyFunction(op, 1).has_value()) return op.type == "scale" ? Piece::kLine : Piece::kBend;
-  const bool binary = ApplyBinary(op, 1, 1).has_value() && CheckNothingFused(op).ok();
+  if (FunctionOf(op).has_value()) return op.type == "scale" ? Piece::kLine : Piece::kBend;
+  const bool binary = BinaryFunctionOf(op) != nullptr && CheckNothingFused(op).ok();
   return binary ? Piece::kLine : Piece::kNone;
 }
 
@@ -112,23 +112,49 @@ class ActivationFuser {
     return true;
   }
 
-  // What the ops of the chain make of one number.
-  double Value(const std::vector<int>& chain, VarId x, double at) const {
-    absl::InlinedVector<std::pair<VarId, double>, kMostPieces + 1> values = {{x, at}};
-    double result = at;
-    for (const int index : chain) {
-      const auto value_of = [&](VarId id) {
-        const auto found = absl::c_find_if(values, [id](const auto& v) { return v.first == id; });
-        return found != values.end() ? found->second : *ConstantFor(index, id, x);
+  // Where an operand is: 0 stands for x and i + 1 for the result of step i; else it is a number.
+  struct Operand {
+    std::optional<size_t> at;
+    double number = 0;
+  };
+  // An op of a chain.
+  struct Step {
+    std::optional<ElementFunction> function;
+    BinaryFunction binary = nullptr;
+    Operand first;
+    Operand second;
+  };
+
+  std::vector<Step> StepsOf(const Chain& chain) const {
+    std::vector<VarId> values = {chain.x};
+    std::vector<Step> steps;
+    for (const int index : chain.ops) {
+      const auto operand = [&](const char* slot) -> Operand {
+        const std::optional<VarId> id = Fuser::Argument(op(index).inputs, slot);
+        if (!id.has_value()) return {};
+        const auto found = absl::c_find(values, *id);
+        if (found != values.end()) return {.at = found - values.begin()};
+        return {.at = std::nullopt, .number = *ConstantFor(index, *id, chain.x)};
       };
-      const Op& made_by = op(index);
-      const double first = value_of(*Fuser::Argument(made_by.inputs, "X"));
-      const std::optional<VarId> second = Fuser::Argument(made_by.inputs, "Y");
-      result = second.has_value() ? *ApplyBinary(made_by, first, value_of(*second))
-                                  : *ApplyFunction(made_by, first);
-      values.emplace_back(*Fuser::Argument(made_by.outputs, "Out"), result);
+      steps.push_back(
+          {FunctionOf(op(index)), BinaryFunctionOf(op(index)), operand("X"), operand("Y")});
+      values.push_back(*Fuser::Argument(op(index).outputs, "Out"));
     }
-    return result;
+    return steps;
+  }
+
+  // What the steps make of one number.
+  static double Value(const std::vector<Step>& steps, double x) {
+    absl::InlinedVector<double, kMostPieces + 1> values = {x};
+    const auto value_of = [&](const Operand& operand) {
+      return operand.at.has_value() ? values[*operand.at] : operand.number;
+    };
+    for (const Step& step : steps) {
+      const double first = value_of(step.first);
+      values.push_back(step.function.has_value() ? (*step.function)(first)
+                                                 : step.binary(first, value_of(step.second)));
+    }
+    return values.back();
   }
 
   void TryFuse(int last) {
@@ -137,16 +163,20 @@ class ActivationFuser {
       Chain chain = {.x = x};
       if (fuser_.uses()[x].var == nullptr || !FollowOp(last, chain)) continue;
       if (chain.ops.size() < 2 || !Bends(chain.ops) || !MayJoin(x, chain.ops)) continue;
-      const std::optional<KnownFunction> known = Recognized(chain.ops, x);
+      const std::optional<KnownFunction> known = Recognized(chain);
       if (!known.has_value() || !HasKernel(known->type, x)) continue;
       absl::c_sort(chain.ops);
       return Join(*known, x, chain.ops);
     }
   }
 
-  std::optional<KnownFunction> Recognized(const std::vector<int>& chain, VarId x) const {
-    const bool exact = fuser_.uses()[x].var->dtype == DType::kFloat64;
-    return RecognizeActivation([&](double at) { return Value(chain, x, at); }, exact);
+  std::optional<KnownFunction> Recognized(const Chain& chain) const {
+    const std::vector<Step> steps = StepsOf(chain);
+    const bool has_kinks = absl::c_any_of(steps, [](const Step& step) {
+      return step.function.has_value() && step.function->has_kinks;
+    });
+    const bool exact = fuser_.uses()[chain.x].var->dtype == DType::kFloat64;
+    return RecognizeActivation([&](double x) { return Value(steps, x); }, has_kinks, exact);
   }
 
   // Sums and multiples alone are no activation.
@@ -169,16 +199,16 @@ class ActivationFuser {
   // The last op's place and what it says of where it was made stay.
   void Join(const KnownFunction& known, VarId x, const std::vector<int>& chain) {
     const VarId out = *Fuser::Argument(op(chain.back()).outputs, "Out");
-    Op fused = fuser_.TakeAs(known.type, chain.back());
-    AddInput(fused, "X", {x});
-    AddOutput(fused, "Out", {out});
-    for (const Attr& attr : known.attrs) SetAttr(fused, attr.name, attr.value);
     for (const int at : chain) {
       for (const VarId id : EachArgument(op(at).inputs)) {
         if (ConstantFor(at, id, x).has_value()) constants_.push_back(id);
       }
-      fuser_.Drop(at);
     }
+    Op fused = fuser_.TakeAs(known.type, chain.back());
+    AddInput(fused, "X", {x});
+    AddOutput(fused, "Out", {out});
+    for (const Attr& attr : known.attrs) SetAttr(fused, attr.name, attr.value);
+    for (const int at : chain) fuser_.Drop(at);
     fuser_.Replace({chain.back()}, std::move(fused));
   }
 

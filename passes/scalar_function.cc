@@ -23,41 +23,54 @@ double Softplus(double x, double beta, double threshold) {
   return x * beta > threshold ? x : std::log1p(std::exp(x * beta)) / beta;
 }
 
-double Scaled(double x, AttrReader& attrs) {
-  const double scale = attrs.Float("scale", 1);
-  const double bias = attrs.Float("bias", 0);
-  return attrs.Bool("bias_after_scale", true) ? x * scale + bias : (x + bias) * scale;
-}
+using Parameters = ElementFunction::Parameters;
 
 struct Function {
   absl::string_view type;
-  double (*apply)(double x, AttrReader& attrs);
+  Parameters (*read)(AttrReader& attrs);
+  double (*apply)(double x, const Parameters& p);
+  bool has_kinks = false;
 };
 
+Parameters ReadNone(AttrReader&) { return {}; }
+
 constexpr Function kFunctions[] = {
-    {"scale", Scaled},
-    {"pow", [](double x, AttrReader& attrs) { return std::pow(x, attrs.Float("factor", 1)); }},
-    {"square", [](double x, AttrReader&) { return x * x; }},
-    {"exp", [](double x, AttrReader&) { return std::exp(x); }},
-    {"log", [](double x, AttrReader&) { return std::log(x); }},
-    {"log1p", [](double x, AttrReader&) { return std::log1p(x); }},
-    {"erf", [](double x, AttrReader&) { return std::erf(x); }},
-    {"tanh", [](double x, AttrReader&) { return std::tanh(x); }},
-    {"sigmoid", [](double x, AttrReader&) { return Sigmoid(x); }},
-    {"relu", [](double x, AttrReader&) { return std::max(x, 0.0); }},
-    {"relu6", [](double x, AttrReader& attrs) { return Clip(x, 0, attrs.Float("threshold", 6)); }},
+    {"scale",
+     [](AttrReader& attrs) {
+       const double scale = attrs.Float("scale", 1);
+       const double bias = attrs.Float("bias", 0);
+       return Parameters{scale, attrs.Bool("bias_after_scale", true) ? bias : bias * scale};
+     },
+     [](double x, const Parameters& p) { return x * p[0] + p[1]; }},
+    {"pow", [](AttrReader& attrs) { return Parameters{attrs.Float("factor", 1)}; },
+     [](double x, const Parameters& p) { return std::pow(x, p[0]); }},
+    {"square", ReadNone, [](double x, const Parameters&) { return x * x; }},
+    {"exp", ReadNone, [](double x, const Parameters&) { return std::exp(x); }},
+    {"log", ReadNone, [](double x, const Parameters&) { return std::log(x); }},
+    {"log1p", ReadNone, [](double x, const Parameters&) { return std::log1p(x); }},
+    {"erf", ReadNone, [](double x, const Parameters&) { return std::erf(x); }},
+    {"tanh", ReadNone, [](double x, const Parameters&) { return std::tanh(x); }},
+    {"sigmoid", ReadNone, [](double x, const Parameters&) { return Sigmoid(x); }},
+    {"relu", ReadNone, [](double x, const Parameters&) { return std::max(x, 0.0); },
+     /*has_kinks=*/true},
+    {"relu6", [](AttrReader& attrs) { return Parameters{attrs.Float("threshold", 6)}; },
+     [](double x, const Parameters& p) { return Clip(x, 0, p[0]); }, /*has_kinks=*/true},
     {"clip",
-     [](double x, AttrReader& attrs) {
-       return Clip(x, attrs.Float("min", 0), attrs.Float("max", 0));
-     }},
+     [](AttrReader& attrs) {
+       return Parameters{attrs.Float("min", 0), attrs.Float("max", 0)};
+     },
+     [](double x, const Parameters& p) { return Clip(x, p[0], p[1]); }, /*has_kinks=*/true},
     {"hard_sigmoid",
-     [](double x, AttrReader& attrs) {
-       return Clip(x * attrs.Float("slope", 0.2F) + attrs.Float("offset", 0.5F), 0, 1);
-     }},
+     [](AttrReader& attrs) {
+       return Parameters{attrs.Float("slope", 0.2F), attrs.Float("offset", 0.5F)};
+     },
+     [](double x, const Parameters& p) { return Clip(x * p[0] + p[1], 0, 1); },
+     /*has_kinks=*/true},
     {"softplus",
-     [](double x, AttrReader& attrs) {
-       return Softplus(x, attrs.Float("beta", 1), attrs.Float("threshold", 20));
-     }},
+     [](AttrReader& attrs) {
+       return Parameters{attrs.Float("beta", 1), attrs.Float("threshold", 20)};
+     },
+     [](double x, const Parameters& p) { return Softplus(x, p[0], p[1]); }, /*has_kinks=*/true},
 };
 
 double Gelu(double x) { return x * (0.5 + 0.5 * std::erf(x / std::numbers::sqrt2)); }
@@ -75,53 +88,63 @@ bool AreNear(double a, double b, bool exact) {
   return std::abs(a - b) <= (exact ? 1e-13 : 1e-6) * (1 + std::abs(b));
 }
 
-// The first ones tell most functions apart.
-const std::vector<double>& Points() {
-  static const auto& points = *new std::vector<double>([] {
-    std::vector<double> made = {1, -24, 24, 0};
-    for (double x = -24; x <= 24; x += 0.01) made.push_back(x);
-    for (double x = 27; x < 1e30; x *= 2.1) made.insert(made.end(), {x, -x});
-    return made;
-  }());
+// Points `step` apart; the first ones tell most functions apart.
+std::vector<double> PointsApart(double step) {
+  std::vector<double> points = {1, -24, 24, 0};
+  for (double x = -24; x <= 24; x += step) points.push_back(x);
+  for (double x = 27; x < 1e30; x *= 2.1) points.insert(points.end(), {x, -x});
   return points;
 }
 
+const std::vector<double>& Points(bool many) {
+  static const auto& few = *new std::vector<double>(PointsApart(0.37));
+  static const auto& all = *new std::vector<double>(PointsApart(0.01));
+  return many ? all : few;
+}
+
+// How functions are compared.
+struct Comparison {
+  bool many = false;
+  bool exact = false;
+};
+
 using NumberFunction = absl::FunctionRef<double(double)>;
 
-bool AreSame(NumberFunction f, NumberFunction known, bool exact) {
-  return absl::c_all_of(Points(), [&](double x) { return AreNear(f(x), known(x), exact); });
+bool AreSame(NumberFunction f, NumberFunction known, Comparison how) {
+  return absl::c_all_of(Points(how.many),
+                        [&](double x) { return AreNear(f(x), known(x), how.exact); });
 }
 
 // x times the sigmoid of beta x: the beta that the value at 1 tells.
-std::optional<KnownFunction> RecognizeSwish(NumberFunction f, bool exact) {
+std::optional<KnownFunction> RecognizeSwish(NumberFunction f, Comparison how) {
   const double gate = f(1);
   if (!(gate > 0 && gate < 1) || gate == 0.5) return std::nullopt;
   auto beta = static_cast<float>(std::log(gate / (1 - gate)));
   const float rounded = std::round(beta);
   if (std::abs(beta - rounded) < 1e-6F) beta = rounded;
   const auto swish = [beta](double x) { return x * Sigmoid(beta * x); };
-  if (!AreSame(f, swish, exact)) return std::nullopt;
+  if (!AreSame(f, swish, how)) return std::nullopt;
   return KnownFunction{"swish", {{"beta", beta}}};
 }
 
 }  // namespace
 
-std::optional<double> ApplyFunction(const Op& op, double x) {
+std::optional<ElementFunction> FunctionOf(const Op& op) {
   const auto* const function =
       std::find_if(std::begin(kFunctions), std::end(kFunctions),
                    [&](const Function& known) { return known.type == op.type; });
   if (function == std::end(kFunctions) || !OnlyInput(op).has_value()) return std::nullopt;
   AttrReader attrs(op);
-  const double value = function->apply(x, attrs);
-  return attrs.status().ok() && CheckNothingFused(op).ok() ? std::optional(value) : std::nullopt;
+  const ElementFunction made = {function->apply, function->read(attrs), function->has_kinks};
+  return attrs.status().ok() && CheckNothingFused(op).ok() ? std::optional(made) : std::nullopt;
 }
 
-std::optional<double> ApplyBinary(const Op& op, double x, double y) {
-  if (op.type == "elementwise_add") return x + y;
-  if (op.type == "elementwise_sub") return x - y;
-  if (op.type == "elementwise_mul") return x * y;
-  if (op.type == "elementwise_div") return x / y;
-  return std::nullopt;
+BinaryFunction BinaryFunctionOf(const Op& op) {
+  if (op.type == "elementwise_add") return [](double x, double y) { return x + y; };
+  if (op.type == "elementwise_sub") return [](double x, double y) { return x - y; };
+  if (op.type == "elementwise_mul") return [](double x, double y) { return x * y; };
+  if (op.type == "elementwise_div") return [](double x, double y) { return x / y; };
+  return nullptr;
 }
 
 std::optional<double> ConstantOf(const Op& op, DType dtype) {
@@ -137,17 +160,18 @@ std::optional<double> ConstantOf(const Op& op, DType dtype) {
   return fits && attrs.status().ok() ? std::optional(value) : std::nullopt;
 }
 
-std::optional<KnownFunction> RecognizeActivation(NumberFunction f, bool exact) {
-  if (AreSame(f, HardSwish, exact)) {
+std::optional<KnownFunction> RecognizeActivation(NumberFunction f, bool has_kinks, bool exact) {
+  const Comparison how = {.many = has_kinks, .exact = exact};
+  if (AreSame(f, HardSwish, how)) {
     return KnownFunction{"hard_swish", {{"threshold", 6.0F}, {"scale", 6.0F}, {"offset", 3.0F}}};
   }
-  if (AreSame(f, HardSigmoid, exact)) {
+  if (AreSame(f, HardSigmoid, how)) {
     return KnownFunction{"hard_sigmoid", {{"slope", 1.0F / 6}, {"offset", 0.5F}}};
   }
-  if (AreSame(f, Gelu, exact)) return KnownFunction{"gelu", {{"approximate", false}}};
-  if (AreSame(f, GeluByTanh, exact)) return KnownFunction{"gelu", {{"approximate", true}}};
-  if (AreSame(f, Mish, exact)) return KnownFunction{"mish", {{"threshold", 20.0F}}};
-  return RecognizeSwish(f, exact);
+  if (AreSame(f, Gelu, how)) return KnownFunction{"gelu", {{"approximate", false}}};
+  if (AreSame(f, GeluByTanh, how)) return KnownFunction{"gelu", {{"approximate", true}}};
+  if (AreSame(f, Mish, how)) return KnownFunction{"mish", {{"threshold", 20.0F}}};
+  return RecognizeSwish(f, how);
 }
 
 }  // namespace interp

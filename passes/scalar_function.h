@@ -1,6 +1,7 @@
 // Functions of one variable that ops of a program compute element by element.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,12 +11,22 @@
 
 namespace interp {
 
-// What `op` makes of the element x of its only input; nullopt for ops that do more than that, or
-// other things than functions that activations are made of.
-std::optional<double> ApplyFunction(const Op& op, double x);
+// What an op makes of the elements of its only input.
+struct ElementFunction {
+  using Parameters = std::array<double, 3>;
+  double (*apply)(double x, const Parameters& parameters) = nullptr;
+  Parameters parameters = {};
+  bool has_kinks = false;  // is made of parts that need not fit
+  double operator()(double x) const { return apply(x, parameters); }
+};
 
-// What a binary op by element makes of two elements; nullopt for others.
-std::optional<double> ApplyBinary(const Op& op, double x, double y);
+// Nullopt for ops that do more than that, or other things than functions that activations are made
+// of.
+std::optional<ElementFunction> FunctionOf(const Op& op);
+
+// What a binary op by element makes of two elements; null for others.
+using BinaryFunction = double (*)(double x, double y);
+BinaryFunction BinaryFunctionOf(const Op& op);
 
 // The only element, of that dtype, of what a fill_constant makes, as an operand that other shapes
 // broadcast with; nullopt for other ops.
@@ -27,9 +38,11 @@ struct KnownFunction {
   std::vector<Attr> attrs;
 };
 
-// The activation that has the values of f at all points between -24 and 24 that are a hundredth
-// apart, and at some far outside; but for rounding: constants are written with seven digits, or
-// with all that a double holds where `exact`. Nullopt where there is none; that takes a few calls.
-std::optional<KnownFunction> RecognizeActivation(absl::FunctionRef<double(double)> f, bool exact);
+// The activation that has the values of f at points between -24 and 24 and at some far outside; but
+// for rounding: constants are written with seven digits, or with all that a double holds where
+// `exact`. The points are a hundredth apart where f `has_kinks`, else more. Nullopt where there is
+// none; that takes a few calls.
+std::optional<KnownFunction> RecognizeActivation(absl::FunctionRef<double(double)> f,
+                                                 bool has_kinks, bool exact);
 
 }  // namespace interp
