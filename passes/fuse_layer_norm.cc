@@ -61,28 +61,18 @@ class NormFuser {
     return fits ? maker : std::nullopt;
   }
 
-  // X and Y of an op whose last dims meet.
-  std::optional<std::pair<VarId, VarId>> OperandsOf(int index) const {
-    const std::optional<VarId> x = Fuser::Argument(op(index).inputs, "X");
-    const std::optional<VarId> y = Fuser::Argument(op(index).inputs, "Y");
-    AttrReader attrs(op(index));
-    const bool by_last = attrs.Int("axis", -1) == -1 && attrs.status().ok();
-    if (!x.has_value() || !y.has_value() || !by_last) return std::nullopt;
-    return std::pair(*x, *y);
-  }
-
   // From the op at `last`, which divides by the deviation or multiplies with its reciprocal.
   std::optional<NormMatch> MatchAt(int last) const {
     const bool divides = op(last).type == "elementwise_div";
     if (!divides && op(last).type != "elementwise_mul") return std::nullopt;
-    const auto operands = OperandsOf(last);
+    const auto operands = OperandsByLastDim(op(last));
     if (!operands.has_value() || !CheckNothingFused(op(last)).ok()) return std::nullopt;
-    std::vector<std::pair<VarId, VarId>> ways = {*operands};  // value and deviation
-    if (!divides) ways.emplace_back(operands->second, operands->first);
+    std::vector<std::pair<VarId, VarId>> ways = {{operands->x, operands->y}};  // value, deviation
+    if (!divides) ways.emplace_back(operands->y, operands->x);
     for (const auto& [value, deviation] : ways) {
       NormMatch match;
       match.chain = {last};
-      match.keeps_lod = value == operands->first;
+      match.keeps_lod = value == operands->x;
       const std::optional<int> root = MakerFor(last, deviation, {divides ? "sqrt" : "rsqrt"});
       if (root.has_value() && FollowDeviation(*root, value, match)) return match;
     }
@@ -144,9 +134,9 @@ class NormFuser {
     if (!maker.has_value()) return std::nullopt;
     match.chain.push_back(*maker);
     if (op(*maker).type == "elementwise_mul") {
-      const auto operands = OperandsOf(*maker);
-      const bool same = operands.has_value() && operands->first == operands->second;
-      return same ? std::optional(operands->first) : std::nullopt;
+      const auto operands = OperandsByLastDim(op(*maker));
+      const bool same = operands.has_value() && operands->x == operands->y;
+      return same ? std::optional(operands->x) : std::nullopt;
     }
     AttrReader attrs(op(*maker));
     const bool square = op(*maker).type == "square" || attrs.Float("factor", 1) == 2;
@@ -156,13 +146,13 @@ class NormFuser {
   // What the variable, which the op at position `reader` reads, is without its mean.
   std::optional<VarId> CenteredFrom(int reader, VarId id, NormMatch& match) const {
     const std::optional<int> maker = MakerFor(reader, id, {"elementwise_sub"});
-    const auto operands = maker.has_value() ? OperandsOf(*maker) : std::nullopt;
+    const auto operands = maker.has_value() ? OperandsByLastDim(op(*maker)) : std::nullopt;
     if (!operands.has_value()) return std::nullopt;
     NormMatch further = match;
-    if (MeanOf(*maker, operands->second, further) != operands->first) return std::nullopt;
+    if (MeanOf(*maker, operands->y, further) != operands->x) return std::nullopt;
     further.chain.push_back(*maker);
     match = std::move(further);
-    return operands->first;
+    return operands->x;
   }
 
   // Of what is declared; 0 where that may not be the rank of a run.
@@ -178,17 +168,17 @@ class NormFuser {
     if (!next.has_value() || op(*next).type != type || !CheckNothingFused(op(*next)).ok()) {
       return std::nullopt;
     }
-    const auto operands = OperandsOf(*next);
+    const auto operands = OperandsByLastDim(op(*next));
     if (!operands.has_value()) return std::nullopt;
     const VarId own = *Fuser::Argument(op(match.chain.front()).outputs, "Out");
-    const VarId id = operands->first == own ? operands->second : operands->first;
+    const VarId id = operands->x == own ? operands->y : operands->x;
     const Var* const vector = fuser_.Parameter(id);
     const std::vector<int64_t> columns = {VarOf(match.x)->dims.back()};
     if (vector == nullptr || vector->dims != columns || columns[0] <= 0 ||
         vector->dtype != VarOf(match.x)->dtype) {
       return std::nullopt;
     }
-    match.keeps_lod = match.keeps_lod && operands->first == own;
+    match.keeps_lod = match.keeps_lod && operands->x == own;
     match.chain.insert(match.chain.begin(), *next);
     return id;
   }
@@ -221,8 +211,9 @@ class NormFuser {
     if (match.scale.has_value()) {
       AddInput(fused, match.centered ? "Scale" : "norm_weight", {*match.scale});
     }
-    if (match.bias.has_value())
+    if (match.bias.has_value()) {
       AddInput(fused, match.centered ? "Bias" : "norm_bias", {*match.bias});
+    }
     AddOutput(fused, match.centered ? "Y" : "out", {out});
     SetAttr(fused, "begin_norm_axis", int32_t{-1});
     SetAttr(fused, "epsilon", match.epsilon);

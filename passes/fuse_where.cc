@@ -20,12 +20,6 @@ namespace {
 constexpr absl::string_view kWhere = "where";
 constexpr absl::string_view kBroadcastWhere = "broadcast_where";
 
-// A sum of two variables whose last dims meet.
-struct Sum {
-  VarId x = 0;
-  VarId y = 0;
-};
-
 // Variables that are zeros, and those whose shapes they have together.
 struct Zeros {
   std::vector<VarId> made;
@@ -47,19 +41,12 @@ class WhereFuser {
  private:
   const Op& op(int index) const { return fuser_.ops()[index]; }
 
-  std::optional<Sum> SumAt(int index) const {
-    const std::optional<VarId> x = Fuser::Argument(op(index).inputs, "X");
-    const std::optional<VarId> y = Fuser::Argument(op(index).inputs, "Y");
-    AttrReader attrs(op(index));
-    const bool by_last = attrs.Int("axis", -1) == -1 && attrs.status().ok();
-    if (op(index).type != "elementwise_add" || !by_last || !x.has_value() || !y.has_value()) {
-      return std::nullopt;
-    }
-    return Sum{*x, *y};
+  std::optional<BinaryOperands> SumAt(int index) const {
+    return op(index).type == "elementwise_add" ? OperandsByLastDim(op(index)) : std::nullopt;
   }
 
   // The sum that makes the variable, which the op at position `reader` alone reads.
-  std::optional<Sum> SumFor(int reader, VarId id) const {
+  std::optional<BinaryOperands> SumFor(int reader, VarId id) const {
     const std::optional<int> maker = fuser_.MakerFor(reader, id);
     if (!maker.has_value() || fuser_.OnlyReader(*maker, "Out") != reader) return std::nullopt;
     return SumAt(*maker);
@@ -80,7 +67,7 @@ class WhereFuser {
     const std::optional<int> maker = fuser_.MakerFor(reader, id);
     if (!maker.has_value() || depth > kMostDepth) return false;
     zeros.made.push_back(id);
-    if (const std::optional<Sum> sum = SumAt(*maker)) {
+    if (const std::optional<BinaryOperands> sum = SumAt(*maker)) {
       return FollowZeros(*maker, sum->x, depth + 1, zeros) &&
              FollowZeros(*maker, sum->y, depth + 1, zeros);
     }
@@ -100,12 +87,13 @@ class WhereFuser {
     const std::optional<VarId> x = Fuser::Argument(op(where).inputs, "X");
     const std::optional<VarId> y = Fuser::Argument(op(where).inputs, "Y");
     if (!condition.has_value() || !x.has_value() || !y.has_value()) return;
-    const std::optional<Sum> x_sum = SumFor(where, *x);
-    const std::optional<Sum> y_sum = SumFor(where, *y);
+    const std::optional<BinaryOperands> x_sum = SumFor(where, *x);
+    const std::optional<BinaryOperands> y_sum = SumFor(where, *y);
     const std::optional<int> to_bool = fuser_.MakerFor(where, *condition);
     if (!x_sum.has_value() || !y_sum.has_value() || !to_bool.has_value()) return;
     const std::optional<VarId> number = CastFrom(*to_bool, DType::kBool);
-    const std::optional<Sum> sum = number.has_value() ? SumFor(*to_bool, *number) : std::nullopt;
+    const std::optional<BinaryOperands> sum =
+        number.has_value() ? SumFor(*to_bool, *number) : std::nullopt;
     const std::optional<int> cast =
         sum.has_value() ? fuser_.MakerFor(*to_bool, sum->x) : std::nullopt;
     if (!cast.has_value() || x_sum->y != y_sum->y || x_sum->y != sum->y) return;

@@ -275,6 +275,15 @@ std::optional<FusedActivation> ReadActivation(const Op& op) {
 
 }  // namespace
 
+std::optional<BinaryOperands> OperandsByLastDim(const Op& op) {
+  const std::optional<VarId> x = Fuser::Argument(op.inputs, "X");
+  const std::optional<VarId> y = Fuser::Argument(op.inputs, "Y");
+  AttrReader attrs(op);
+  const bool by_last = attrs.Int("axis", -1) == -1 && attrs.status().ok();
+  if (!x.has_value() || !y.has_value() || !by_last) return std::nullopt;
+  return BinaryOperands{*x, *y};
+}
+
 std::optional<float> FactorOf(const Op& op) {
   if (op.type != "scale") return std::nullopt;
   for (const Slot& slot : op.inputs) {

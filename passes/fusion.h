@@ -136,6 +136,13 @@ struct FusedActivation {
 // fused form. Zero alpha means "default" to kernels, so ops that want a zero have none.
 std::optional<FusedActivation> MatchActivation(const Op& op);
 
+// X and Y of an op on two operands whose last dims meet; nullopt where `axis` says otherwise.
+struct BinaryOperands {
+  VarId x = 0;
+  VarId y = 0;
+};
+std::optional<BinaryOperands> OperandsByLastDim(const Op& op);
+
 // The factor of an op that does no more than multiply X by a number of the program.
 std::optional<float> FactorOf(const Op& op);
 
