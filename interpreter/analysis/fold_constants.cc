@@ -4,11 +4,15 @@
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "interpreter/analysis/transfer_ops.h"
 #include "interpreter/plan/instruction_rewriter.h"
 
 namespace interp {
 namespace {
+
+// More than any program has.
+constexpr uint64_t kMostBytes = uint64_t{1} << 50;
 
 class Folder {
  public:
@@ -18,7 +22,8 @@ class Folder {
         plan_(plan),
         writers_(plan.vars.size(), 0),
         read_(plan.vars.size(), false),
-        seen_elsewhere_(plan.vars.size(), false) {
+        seen_elsewhere_(plan.vars.size(), false),
+        maker_(plan.vars.size(), -1) {
     for (const Instruction& instruction : plan.instructions) {
       for (const VarId id : instruction.outputs) {
         if (id >= 0) ++writers_[id];
@@ -28,48 +33,51 @@ class Folder {
       for (const VarId id : *list) seen_elsewhere_[id] = true;
     }
     for (const SavedVar& saved : plan.saved) seen_elsewhere_[saved.var] = true;
-    uint64_t constants = 0;
     for (size_t id = 0; id < plan.vars.size(); ++id) {
-      if (IsConstantTensor(static_cast<VarId>(id))) {
-        constants += BytesOf(static_cast<VarId>(id), plan.vars[id].dtype).value_or(0);
-      }
+      if (!IsParameter(static_cast<VarId>(id))) continue;
+      const auto bytes = BytesOf(static_cast<VarId>(id), plan.vars[id].dtype).value_or(0);
+      constant_bytes_ = std::min(constant_bytes_ + bytes, kMostBytes);  // of any claimed
     }
-    left_bytes_ = kFoldTotalBytes + constants / 4;
   }
 
   void Run() {
-    InstructionRewriter rewriter(plan_.instructions);
-    while (!rewriter.done()) {
-      Instruction instruction = rewriter.Take();
-      const bool folds = Folds(instruction);
-      for (const VarId id : instruction.inputs) {
-        if (id >= 0) read_[id] = true;
-      }
-      if (folds) {
-        Fold(std::move(instruction));
-      } else {
-        rewriter.Append(std::move(instruction));
-      }
-    }
-    rewriter.Finish();
-    if (plan_.folded.empty()) return;
-    for (Instruction& instruction : plan_.instructions) {
-      EraseShares(instruction, [&](const InplacePair& pair) {
-        return plan_.vars[instruction.inputs[pair.input]].folded;
-      });
-    }
+    if (!FindCandidates()) return;
+    KeepWithinBounds();
+    DropUnneeded();
+    Fold();
   }
 
  private:
-  bool Folds(const Instruction& instruction) {
-    if (!CanFold(instruction) || instruction.op_index < 0) return false;
+  // Which instructions give the same in every run, and may be run ahead. False: none.
+  bool FindCandidates() {
+    uint64_t left = kFoldTotalBytes + kFoldMadeShare * constant_bytes_;
+    folds_.assign(plan_.instructions.size(), false);
+    bool any = false;
+    for (size_t i = 0; i < folds_.size(); ++i) {
+      const Instruction& instruction = plan_.instructions[i];
+      const std::optional<uint64_t> bytes = BytesToFold(instruction);
+      for (const VarId id : instruction.inputs) {
+        if (id >= 0) read_[id] = true;
+      }
+      if (!bytes.has_value() || *bytes > left) continue;
+      left -= *bytes;
+      folds_[i] = any = true;
+      for (const VarId id : instruction.outputs) {
+        if (id >= 0) maker_[id] = static_cast<InstrId>(i);
+      }
+    }
+    return any;
+  }
+
+  // What the outputs of an instruction take; nothing where it is to run in every run.
+  std::optional<uint64_t> BytesToFold(const Instruction& instruction) const {
+    if (!CanFold(instruction) || instruction.op_index < 0) return std::nullopt;
     uint64_t input_bytes = 0;
-    for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
-      const VarId id = instruction.inputs[arg];
+    for (const VarId id : instruction.inputs) {
       if (id < 0) continue;
-      if (!IsConstantTensor(id)) return false;
+      if (!IsParameter(id) && maker_[id] < 0) return std::nullopt;
       // Such casts have no instruction at all.
-      if (instruction.op_type == kCastOp && !plan_.vars[id].folded) return false;
+      if (instruction.op_type == kCastOp && maker_[id] < 0) return std::nullopt;
       input_bytes += BytesOf(id, plan_.vars[id].dtype).value_or(0);
     }
     uint64_t bytes = 0;
@@ -78,18 +86,74 @@ class Folder {
       const VarId id = instruction.outputs[arg];
       if (id < 0) continue;
       const std::optional<uint64_t> output = BytesOf(id, instruction.output_dtypes[arg]);
-      if (!MayBeConstant(id) || !output.has_value()) return false;
+      if (!MayBeConstant(id) || !output.has_value()) return std::nullopt;
       bytes += *output;
       any = true;
     }
     const bool grows = bytes > kFoldAnywayBytes && bytes / kFoldGrowth > input_bytes;
-    if (!any || grows || bytes > left_bytes_) return false;
-    left_bytes_ -= bytes;
-    return true;
+    return any && !grows ? std::optional(bytes) : std::nullopt;
+  }
+
+  // Leaves those in the runs whose results would be too much to keep, with what needs them.
+  void KeepWithinBounds() {
+    kept_.assign(plan_.vars.size(), !plan_.options.garbage_collection);
+    for (size_t i = 0; i < folds_.size(); ++i) {
+      if (folds_[i]) continue;
+      for (const VarId id : plan_.instructions[i].inputs) {
+        if (id >= 0) kept_[id] = true;
+      }
+    }
+    uint64_t left = kFoldTotalBytes + constant_bytes_;
+    for (size_t i = 0; i < folds_.size(); ++i) {
+      if (!folds_[i]) continue;
+      const Instruction& instruction = plan_.instructions[i];
+      uint64_t bytes = 0;
+      for (size_t arg = 0; arg < instruction.outputs.size(); ++arg) {
+        const VarId id = instruction.outputs[arg];
+        if (id >= 0 && kept_[id]) bytes += *BytesOf(id, instruction.output_dtypes[arg]);
+      }
+      folds_[i] = bytes <= left && absl::c_all_of(instruction.inputs, [this](VarId id) {
+                    return id < 0 || maker_[id] < 0 || folds_[maker_[id]];
+                  });
+      if (folds_[i]) left -= bytes;
+    }
+  }
+
+  // Leaves those in the runs of which nothing is kept and that nothing folded needs.
+  void DropUnneeded() {
+    std::vector<bool> needed = kept_;
+    for (size_t i = folds_.size(); i-- > 0;) {
+      if (!folds_[i]) continue;
+      const Instruction& instruction = plan_.instructions[i];
+      folds_[i] =
+          absl::c_any_of(instruction.outputs, [&](VarId id) { return id >= 0 && needed[id]; });
+      if (!folds_[i]) continue;
+      for (const VarId id : instruction.inputs) {
+        if (id >= 0) needed[id] = true;
+      }
+    }
+  }
+
+  void Fold() {
+    InstructionRewriter rewriter(plan_.instructions);
+    for (size_t i = 0; !rewriter.done(); ++i) {
+      Instruction instruction = rewriter.Take();
+      if (folds_[i]) {
+        Fold(std::move(instruction));
+      } else {
+        rewriter.Append(std::move(instruction));
+      }
+    }
+    rewriter.Finish();
+    for (Instruction& instruction : plan_.instructions) {
+      EraseShares(instruction, [&](const InplacePair& pair) {
+        return plan_.vars[instruction.inputs[pair.input]].folded;
+      });
+    }
   }
 
   // Lists of feeds are constants by name, too, but no tensors.
-  bool IsConstantTensor(VarId id) const {
+  bool IsParameter(VarId id) const {
     const PlanVar& var = plan_.vars[id];
     return var.constant && var.kind == VarKind::kLodTensor;
   }
@@ -130,7 +194,10 @@ class Folder {
   std::vector<int32_t> writers_;      // by VarId: instructions that write it
   std::vector<bool> read_;            // by VarId: by an instruction so far
   std::vector<bool> seen_elsewhere_;  // by VarId: by who runs the block, or by its gradient
-  uint64_t left_bytes_ = 0;
+  uint64_t constant_bytes_ = 0;
+  std::vector<InstrId> maker_;  // by VarId: the one that may fold; -1: none
+  std::vector<bool> folds_;     // by InstrId
+  std::vector<bool> kept_;      // by VarId: read by instructions that can never be folded
 };
 
 }  // namespace

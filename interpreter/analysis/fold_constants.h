@@ -12,13 +12,15 @@ namespace interp {
 // made in every run: an op that fills a large tensor costs less than keeping what it makes.
 inline constexpr uint64_t kFoldAnywayBytes = uint64_t{1} << 20;
 inline constexpr uint64_t kFoldGrowth = 4;
-// Results that are kept of one block, beside a quarter of what its constants take.
+// Results that are kept of one block, beside as much as its constants take: weights are mostly made
+// of one parameter each. All results, most of which go at once, may take kFoldMadeShare times that.
 inline constexpr uint64_t kFoldTotalBytes = uint64_t{16} << 20;
+inline constexpr uint64_t kFoldMadeShare = 8;
 
 // Moves instructions of the plan of `block` whose inputs are all constants, parameters that nobody
 // writes or results of others of these, from `instructions` to `folded`, in program order, and
 // marks what they write as constant and PlanVar::folded. A frame runs them before its first
-// activation instead of in each (Frame::MakeFolded).
+// activation instead of in each (FoldedConstants).
 //
 //   fill_constant() -> (Out=two)                   folded: fill_constant() -> (Out=two)
 //   elementwise_div(X=w, Y=two) -> (Out=half)  becomes     elementwise_div(X=w, Y=two) ->
@@ -29,9 +31,10 @@ inline constexpr uint64_t kFoldTotalBytes = uint64_t{16} << 20;
 // this block alone that nothing else writes, nobody reads before, and whose declared shapes are
 // known and small enough (above). Casts of parameters are left to InsertTransfers.
 //
-// No output takes over the memory of a folded variable any more. Kernels are not told that it is
-// constant: what they would choose then may round otherwise. Does nothing unless
-// PlanOptions::fold_constants. REQUIRES: SelectKernels; before ChooseHomes. Linear.
+// No output takes over the memory of a folded variable any more. To kernels it is a constant, of
+// which they keep what they compute, packed weights above all: results may round otherwise than
+// without folding. Does nothing unless PlanOptions::fold_constants. REQUIRES: SelectKernels; before
+// ChooseHomes. Linear.
 void FoldConstants(const BlockTree& tree, int32_t block, Plan& plan);
 
 }  // namespace interp

@@ -12,8 +12,7 @@ void BindSlots(const Plan& plan, absl::Span<Variable* const> variables, const Va
       Variable* variable = ids[arg] < 0 ? nullptr : variables[ids[arg]];
       args.variables.push_back(variable);
       args.tensors.push_back(variable == nullptr ? nullptr : &variable->tensor);
-      args.constant.push_back(ids[arg] >= 0 && plan.vars[ids[arg]].constant &&
-                              !IsFolded(plan, ids[arg]));
+      args.constant.push_back(ids[arg] >= 0 && plan.vars[ids[arg]].constant);
     }
   }
 }

@@ -68,6 +68,7 @@ absl::Status FoldedConstants::Run() {
       if (id >= 0) variables_[id]->tensor.DropMemory();  // of others now
     }
   }
+  const std::vector<std::vector<VarId>> last_uses = LastUses();
   ConstantCache packed;
   InstructionRunner runner(plan_, {.instructions = plan_.folded, .variables = variables_},
                            WithoutPool(services_, packed), options_);
@@ -75,6 +76,7 @@ absl::Status FoldedConstants::Run() {
     INTERP_RETURN_IF_ERROR(CopyInputs(plan_.folded[i]));
     RunOne({.runner = &runner, .control = &control_}, static_cast<InstrId>(i), {.infer_all = true});
     if (control_.ShouldStop()) return absl::CancelledError("the run is to stop");
+    for (const VarId id : last_uses[i]) variables_[id]->tensor.DropMemory();
   }
   return absl::OkStatus();
 }
@@ -95,6 +97,23 @@ absl::Status FoldedConstants::Copy(VarId copy) {
       ConvertedConstant({.block = plan_.block, .var = copy}, var, variables_[var.copy_of]->tensor,
                         services_.devices, ops_, *services_.shared));
   return absl::OkStatus();
+}
+
+// By folded instruction, the folded variables that it is the last to name and that are not kept.
+std::vector<std::vector<VarId>> FoldedConstants::LastUses() const {
+  std::vector<bool> live(plan_.vars.size(), false);
+  for (const VarId id : FindKept()) live[id] = true;
+  std::vector<std::vector<VarId>> last(plan_.folded.size());
+  for (size_t i = plan_.folded.size(); i-- > 0;) {
+    for (const VarIds* const ids : {&plan_.folded[i].inputs, &plan_.folded[i].outputs}) {
+      for (const VarId id : *ids) {
+        if (id < 0 || live[id] || !plan_.vars[id].folded) continue;
+        live[id] = true;
+        last[i].push_back(id);
+      }
+    }
+  }
+  return last;
 }
 
 // Variables that are read by more than folded instructions; all where nothing is collected.

@@ -38,6 +38,7 @@ class FoldedConstants {
   absl::Status CopyInputs(const Instruction& instruction);
   absl::Status Copy(VarId copy);
   std::vector<VarId> FindKept() const;
+  std::vector<std::vector<VarId>> LastUses() const;
 
   const Plan& plan_;
   const absl::Span<Variable* const> variables_;

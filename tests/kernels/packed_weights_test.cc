@@ -83,6 +83,26 @@ TEST(PackedWeightsTest, WhatIsFoldedIntoAPackedFilterIsNotRead) {
   EXPECT_THAT(CheckReadParameters(read.plans, *damaged), FailsWith(kDataLoss, "damaged"));
 }
 
+// A weight that is made of parameters is made and packed once.
+TEST(PackedWeightsTest, WhatIsMadeOfParametersIsPackedToo) {
+  const Ready packed = PackedOf(
+      ProgramBuilder()
+          .Feed("x", {-1, 2})
+          .Param("v", {2, 1})
+          .Param("w", {2, 2})
+          .Declare("joined", {2, 3})
+          .AddOp("concat", {{"X", {"v", "w"}}}, {{"Out", {"joined"}}}, {{"axis", 1}})
+          .AddOp("mul", {{"X", {"x"}}, {"Y", {"joined"}}}, {{"Out", {"y"}}})
+          .Fetch("y")
+          .Build(),
+      {{"v", Tensor::Of<float>({2, 1}, {1, 2})}, {"w", Tensor::Of<float>({2, 2}, {3, 4, 5, 6})}},
+      Tensor::Of<float>({1, 2}, {10, 20}), OpRegistry::Global());
+  // The folded value, and what the product packed of it.
+  ASSERT_EQ(packed.compiled.packed->entries.size(), 2U);
+  EXPECT_LT(packed.compiled.packed->entries[0].instruction, 0);
+  EXPECT_GE(packed.compiled.packed->entries[1].instruction, 0);
+}
+
 TEST(PackedWeightsTest, FiltersOfAPairAreNotRead) {
   const std::vector<float> w(256 * 256, 0.5F);
   const std::vector<float> v(256 * 9, 0.25F);

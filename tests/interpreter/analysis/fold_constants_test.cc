@@ -101,10 +101,10 @@ TEST(FoldConstantsTest, NoOutputTakesOverWhatIsFolded) {
   var x int64[2]
   var c int64[2]
   var a int64[2]
-  var v int64[1,2]
+  var v int64[2]
   source() -> (Out=c) {dtype=3, shape=[2]}
-  view(X=c) -> (Out=v) {shape=[1,2]} inplace(X->Out)
-  mix(X=[c, x]) -> (Out=a) inplace(X->Out)
+  view(X=c) -> (Out=v) {shape=[2]} inplace(X->Out)
+  mix(X=[c, x, v]) -> (Out=a) inplace(X->Out)
 )");
   ASSERT_THAT(plan, IsOk());
   EXPECT_THAT(FoldedOf(*plan), ElementsAre("source()->c", "view(c)->v"));
@@ -128,18 +128,50 @@ TEST(FoldConstantsTest, WhatGrowsMuchIsMadeInEveryRun) {
   EXPECT_THAT(fold((int64_t{1} << 17) + 1), IsEmpty());
 }
 
+// `count` values of 8 MiB that the runs read, each made of a parameter of as much in `steps` steps.
+std::vector<std::string> FoldedOfWeights(int count, int steps) {
+  std::string vars = "block 0\n  var w int64[1048576] persistable\n  var x int64[2]\n";
+  std::string ops;
+  for (int i = 0; i < count; ++i) {
+    std::string from = "w";
+    for (int step = 0; step < steps; ++step) {
+      const std::string to = absl::StrCat("a", i, "_", step);
+      absl::StrAppend(&vars, "  var ", to, " int64[1048576]\n");
+      absl::StrAppend(&ops, "  mix(X=", from, ") -> (Out=", to, ")\n");
+      from = to;
+    }
+    absl::StrAppend(&vars, "  var b", i, " int64[2]\n");
+    absl::StrAppend(&ops, "  mix(X=[x, ", from, "]) -> (Out=b", i, ")\n");
+  }
+  return FoldedOf(vars + ops);
+}
+
 // Each is no larger than the parameter, but all of them are kept.
 TEST(FoldConstantsTest, AllThatIsKeptIsBounded) {
-  std::string text = "block 0\n  var w int64[1048576] persistable\n  var x int64[2]\n";
-  for (int i = 0; i < 5; ++i) {
-    absl::StrAppend(&text, "  var a", i, " int64[1048576]\n  var b", i, " int64[2]\n");
-  }
-  for (int i = 0; i < 5; ++i) {
-    absl::StrAppend(&text, "  mix(X=w) -> (Out=a", i, ")\n  mix(X=[x, a", i, "]) -> (Out=b", i,
-                    ")\n");
-  }
-  // 16 MiB and a quarter of 8.
-  EXPECT_THAT(FoldedOf(text), ElementsAre("mix(w)->a0", "mix(w)->a1"));
+  // 16 MiB and 8 for the parameter.
+  EXPECT_THAT(FoldedOfWeights(5, 1), ElementsAre("mix(w)->a0_0", "mix(w)->a1_0", "mix(w)->a2_0"));
+}
+
+// What the last step of a value reads is not kept: it does not count, and stays in the runs with a
+// value that does.
+TEST(FoldConstantsTest, WhatGoesAtOnceDoesNotCount) {
+  EXPECT_THAT(FoldedOfWeights(4, 2),
+              ElementsAre("mix(w)->a0_0", "mix(a0_0)->a0_1", "mix(w)->a1_0", "mix(a1_0)->a1_1",
+                          "mix(w)->a2_0", "mix(a2_0)->a2_1"));
+}
+
+// 16 MiB and eight times 8 are made in all.
+TEST(FoldConstantsTest, AllThatIsMadeIsBounded) {
+  EXPECT_THAT(FoldedOfWeights(1, 10), ::testing::SizeIs(10));
+  EXPECT_THAT(FoldedOfWeights(1, 11), ::testing::SizeIs(10));
+}
+
+TEST(FoldConstantsTest, WhatNobodyReadsStays) {
+  EXPECT_THAT(FoldedOf(R"(block 0
+  var c int64[2]
+  source() -> (Out=c) {dtype=3, shape=[2]}
+)"),
+              IsEmpty());
 }
 
 // Casts of parameters have no instruction at all; one of what is folded is folded.
