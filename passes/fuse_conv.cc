@@ -102,6 +102,7 @@ class ConvFuser {
     }
     const std::optional<VarId> filter_id = Fuser::Argument(conv.inputs, "Filter");
     const Var* filter = fuser_.ParameterUntil(index, filter_id);
+    if (filter == nullptr) filter = fuser_.Constant(filter_id);
     const std::optional<VarId> input = Fuser::Argument(conv.inputs, "Input");
     const std::optional<VarId> output = Fuser::Argument(conv.outputs, "Output");
     if (filter == nullptr || filter->dims.size() != 4 || filter->dims[0] <= 0 ||
@@ -122,7 +123,9 @@ class ConvFuser {
     }
     chain.channel_axis = attrs.String("data_format", "NCHW") == "NHWC" ? 3 : 1;
     chain.bias = Fuser::Argument(conv.inputs, "Bias");
-    if (chain.bias.has_value() && !IsChannelParameter(*chain.bias, chain)) return std::nullopt;
+    if (chain.bias.has_value() && !IsChannelParameter(*chain.bias, chain)) {
+      return std::nullopt;
+    }
     return chain;
   }
 
@@ -235,7 +238,7 @@ class ConvFuser {
 
   // One value for each channel, as a vector.
   bool IsChannelParameter(VarId id, const Chain& chain) const {
-    const Var* var = fuser_.Parameter(id);
+    const Var* var = fuser_.Constant(id);
     return var != nullptr && HasKernel(id) && var->dims.size() == 1 &&
            var->dims[0] == chain.channels;
   }

@@ -28,8 +28,8 @@ inline constexpr absl::string_view kFusedConv2d = "fused_conv2d";
 // step is optional, the order is fixed, and at least one must be there. A conv2d_transpose takes
 // bias, batch norm and activation and becomes a fused_conv2d_transpose. Conditions:
 //   - every intermediate variable has one writer and one reader, and is not fetched;
-//   - filter, bias and batch norm state are parameters that no op changes, bias and state one value
-//     for each channel; the batch norm uses its global statistics;
+//   - filter, bias and batch norm state are parameters that no op changes, or made of such alone,
+//     bias and state one value for each channel; the batch norm uses its global statistics;
 //   - the residual has the shape of the convolution in every run: both follow from the same dims
 //     (symbolic_shapes.h);
 //   - the activation is one of MatchActivation (fusion.h);

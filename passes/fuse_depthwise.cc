@@ -83,10 +83,10 @@ class DepthwiseFuser {
     for (const Slot& slot : conv.inputs) {
       if (slot.name == "Input" || slot.args.empty()) continue;
       if (slot.name == "ResidualData") return nullptr;
-      const Var* const parameter = fuser_.Parameter(Fuser::Argument(conv.inputs, slot.name));
+      const Var* const parameter = fuser_.Constant(Fuser::Argument(conv.inputs, slot.name));
       if (parameter == nullptr || parameter->dtype != DType::kFloat32) return nullptr;
     }
-    const Var* const filter = fuser_.Parameter(Fuser::Argument(conv.inputs, "Filter"));
+    const Var* const filter = fuser_.Constant(Fuser::Argument(conv.inputs, "Filter"));
     return filter != nullptr && filter->dims.size() == 4 ? &filter->dims : nullptr;
   }
 

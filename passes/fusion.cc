@@ -48,7 +48,10 @@ bool CanMake(absl::string_view type, const PassContext& context) {
 }
 
 Fuser::Fuser(Program program, const OpRegistry& ops)
-    : program_(std::move(program)), uses_(FindVarUses(program_, ops)), gone_(this->ops().size()) {}
+    : program_(std::move(program)),
+      registry_(ops),
+      uses_(FindVarUses(program_, ops)),
+      gone_(this->ops().size()) {}
 
 std::optional<VarId> Fuser::Argument(const std::vector<Slot>& slots, absl::string_view name) {
   const auto slot =
@@ -92,6 +95,34 @@ const Var* Fuser::ParameterUntil(int until, std::optional<VarId> id) const {
   const bool later =
       use.block != VarUse::kSeveralBlocks && use.writes == 1 && use.last_change > until;
   return use.persistable && later ? use.var : nullptr;
+}
+
+const Var* Fuser::Constant(std::optional<VarId> id) const {
+  if (const Var* const parameter = Parameter(id); parameter != nullptr) return parameter;
+  if (!id.has_value() || uses_[*id].writes != 1) return nullptr;
+  if (made_of_parameters_.empty()) made_of_parameters_ = FindMadeOfParameters();
+  return made_of_parameters_[*id] ? uses_[*id].var : nullptr;
+}
+
+bool Fuser::IsPure(const Op& op) const {
+  const OpDef* const def = registry_.Find(op.type);
+  return def != nullptr && !def->side_effect && !def->random && !def->dynamic_outputs &&
+         def->sub_block == nullptr;
+}
+
+std::vector<bool> Fuser::FindMadeOfParameters() const {
+  std::vector<bool> made(uses_.size(), false);
+  for (int i = 0; i < std::ssize(ops()); ++i) {
+    const bool constant = absl::c_all_of(EachArgument(ops()[i].inputs), [&](VarId id) {
+      return made[id] || Parameter(id) != nullptr;
+    });
+    if (!constant || !IsPure(ops()[i])) continue;
+    for (const VarId id : EachArgument(ops()[i].outputs)) {
+      const VarUse& use = uses_[id];
+      made[id] = !use.pinned() && use.writes == 1 && use.first == i && use.last_write == i;
+    }
+  }
+  return made;
 }
 
 bool Fuser::IsStable(VarId id, int from) const {
@@ -173,7 +204,7 @@ bool Fuser::CanReplace(const std::vector<int>& chain, VarId out,
                        absl::Span<const VarId> parameters) const {
   const int last = chain.back();
   for (const VarId id : parameters) {
-    if (ParameterUntil(last, id) == nullptr) return false;
+    if (ParameterUntil(last, id) == nullptr && Constant(id) == nullptr) return false;
   }
   bool shapes_stay = true;
   ForEachLink(chain, [&](VarId id) {

@@ -58,6 +58,10 @@ class Fuser {
   // behind position `until`; null for anything else.
   const Var* ParameterUntil(int until, std::optional<VarId> id) const;
 
+  // The declaration of a parameter that no op changes, or of what ops make of such alone, which
+  // runs make once (FoldConstants); null for anything else.
+  const Var* Constant(std::optional<VarId> id) const;
+
   // The op that alone writes the variable, which stands before the op at position `reader`, for the
   // same part of a run and with nothing fused into it. Nullopt where others than ops see the
   // variable.
@@ -113,11 +117,16 @@ class Fuser {
   // Calls f(id) for what ops of `chain` but the last give to the next one.
   template <typename F>
   void ForEachLink(const std::vector<int>& chain, const F& f) const;
+  // Whether the op makes the same of the same values in every run, and nothing else.
+  bool IsPure(const Op& op) const;
+  std::vector<bool> FindMadeOfParameters() const;
   // Lets ops read the shape of what stands for variables that are gone.
   void RenameShapes();
 
   Program program_;
+  const OpRegistry& registry_;
   std::vector<VarUse> uses_;
+  mutable std::vector<bool> made_of_parameters_;  // by VarId; empty until somebody asks
   std::vector<bool> gone_;
   std::vector<std::pair<int, Op>> fused_;   // with their positions
   std::vector<std::pair<int, Op>> behind_;  // with the positions of the ops before

@@ -20,6 +20,7 @@
 #include "passes/fuse_conv.h"
 #include "passes/fuse_depthwise.h"
 #include "passes/fuse_fc.h"
+#include "passes/fuse_groups.h"
 #include "passes/fuse_layer_norm.h"
 #include "passes/fuse_quantizers.h"
 #include "passes/fuse_shuffle.h"
@@ -68,6 +69,7 @@ constexpr Pass kPasses[] = {
     {"fuse_where", "join what broadcasts the operands of a choice by element", FuseWhere},
     {kFuseLayerNormPass, "join the pieces of a normalisation of the last dimension", FuseLayerNorm},
     {"fuse_activation", "join the pieces of an activation", FuseActivation},
+    {"fuse_groups", "join convolutions of the parts of an image", FuseGroups},
     {kFuseConvPass, "join convolutions with bias, batch norm, sum and activation", FuseConv},
     {kFuseBatchNormPass, "join batch norms and the relu behind them", FuseBatchNorm},
     {"fuse_fc", "join matrix products with bias and activation", FuseFc},

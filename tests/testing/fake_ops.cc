@@ -253,6 +253,7 @@ void AddOthers(OpRegistry& ops) {
            .inplace = {{0, 0}},
            .random = true});
   ops.Add({.type = "sum", .inputs = {{"X", kVariadic}}, .outputs = {{"Out"}}, .inplace = {{0, 0}}});
+  ops.Add({.type = "concat", .inputs = {{"X", kVariadic}}, .outputs = {{"Out"}}});
   ops.Add({.type = "split",
            .inputs = {{"X"}},
            .outputs = {{"Out", kVariadic}},
