@@ -54,7 +54,8 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::MakeFrom(const Make& make,
 absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Create(Program program,
                                                              std::shared_ptr<Scope> scope,
                                                              const PredictorOptions& options) {
-  const auto make = [&](const CoreOptions& core) {
+  const auto make = [&](CoreOptions core) {
+    KeepNoState(core.passes);
     return InterpreterCore::Create(std::move(program), options.feeds, options.fetches,
                                    std::move(scope), core);
   };

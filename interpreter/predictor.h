@@ -66,7 +66,8 @@ class Predictor {
   static absl::StatusOr<std::unique_ptr<Predictor>> Load(
       const std::string& model, const std::optional<std::string>& params = std::nullopt,
       const PredictorOptions& options = {});
-  // `scope` holds the parameters.
+  // `scope` holds the parameters. What a run writes to a variable before it reads it is not seen
+  // there (passes/local_temporaries.h).
   static absl::StatusOr<std::unique_ptr<Predictor>> Create(Program program,
                                                            std::shared_ptr<Scope> scope,
                                                            const PredictorOptions& options = {});

@@ -30,6 +30,7 @@
 #include "passes/insert_feed_fetch.h"
 #include "passes/int8.h"
 #include "passes/kept_scales.h"
+#include "passes/local_temporaries.h"
 #include "passes/mixed_precision.h"
 #include "passes/mobile_quantizers.h"
 #include "passes/move_channels.h"
@@ -61,6 +62,8 @@ constexpr Pass kPasses[] = {
      WidenBranchDTypes},
     {kCoalescedTensorsPass, "keep tensors that coalesce_tensor has joined alike",
      KeepCoalescedTensorsAlike},
+    {kLocalTemporariesPass, "let runs have what they write before they read it for themselves",
+     LocalTemporaries, /*on_by_default=*/false},
     {kPrunePass, "drop ops that contribute to nothing anybody sees", Prune},
     {"simplify", "drop ops whose output equals their input", Simplify},
     {"int8", "compute in int8 what is quantised in training", ComputeInInt8,
@@ -171,6 +174,14 @@ absl::Status RunPass(const Pass& pass, const PassContext& context, const Pipelin
 }
 
 }  // namespace
+
+void KeepNoState(PipelineOptions& options) {
+  for (const absl::string_view pass : {kLocalTemporariesPass, kPrunePass}) {
+    if (absl::c_linear_search(options.disable, pass)) return;
+  }
+  if (absl::c_linear_search(options.enable, kLocalTemporariesPass)) return;
+  options.enable.emplace_back(kLocalTemporariesPass);
+}
 
 bool VerifiesPasses() { return verifies_passes.load(std::memory_order_relaxed); }
 void VerifyPasses(bool on) { verifies_passes.store(on, std::memory_order_relaxed); }

@@ -32,6 +32,10 @@ struct PipelineOptions {
   std::optional<bool> verify = std::nullopt;
 };
 
+// For runs of which fetches alone are wanted, and not what they leave in the scope: enables
+// local_temporaries. Does nothing where that or prune is disabled.
+void KeepNoState(PipelineOptions& options);
+
 // Whether programs are checked after each pass where options do not say. That costs about as much
 // as the passes themselves: it starts as true in Debug builds only, and tests turn it on. What
 // comes in is checked always.

@@ -58,13 +58,14 @@ absl::Status Measure(const PassesFlags& flags, Program program, std::vector<Row>
   }
   int64_t ops = CountOps(program);
   std::vector<std::pair<int64_t, int64_t>> counts;
-  const PipelineOptions options{.disable = flags.disable,
-                                .enable = flags.enable,
-                                .print_after = {"all"},
-                                .print = [&](absl::string_view /*pass*/, const Program& now) {
-                                  counts.emplace_back(ops, CountOps(now));
-                                  ops = counts.back().second;
-                                }};
+  PipelineOptions options{.disable = flags.disable,
+                          .enable = flags.enable,
+                          .print_after = {"all"},
+                          .print = [&](absl::string_view /*pass*/, const Program& now) {
+                            counts.emplace_back(ops, CountOps(now));
+                            ops = counts.back().second;
+                          }};
+  KeepNoState(options);
   INTERP_ASSIGN_OR_RETURN(const PipelineResult result,
                           RunPipeline(std::move(program), context, options));
   size_t next = 0;

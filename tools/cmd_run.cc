@@ -359,7 +359,9 @@ absl::StatusOr<Prepared> Prepare(const RunCommandFlags& flags, const CLI::App& c
                                  ExitCode& blame) {
   Prepared run;
   blame = ExitCode::kUsage;
-  INTERP_ASSIGN_OR_RETURN(CoreOptions options, MakeCoreOptions(flags.plan, flags.run));
+  PlanFlags plan = flags.plan;
+  plan.keeps_state = !flags.save.empty();
+  INTERP_ASSIGN_OR_RETURN(CoreOptions options, MakeCoreOptions(plan, flags.run));
   options.random_seed = flags.feeds.seed;
   options.rings = flags.rings;
   INTERP_ASSIGN_OR_RETURN(run.options.timeout, ParseTimeout(flags.run.timeout));

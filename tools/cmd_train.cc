@@ -103,6 +103,7 @@ absl::Status CheckTrainFlags(const TrainFlags& flags, const CLI::App& command, P
 ExitCode Train(TrainFlags& flags, const CLI::App& command, Ranks& ranks) {
   flags.batches.shuffle = !flags.no_shuffle;
   flags.batches.seed = flags.limits.seed;
+  flags.plan.keeps_state = true;
   absl::StatusOr<CoreOptions> options = MakeCoreOptions(flags.plan, flags.run);
   if (!options.ok()) return Fail(ExitCode::kUsage, options.status());
   const absl::Status effective = CheckTrainFlags(flags, command, options->plan.place.kind);

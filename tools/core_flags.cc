@@ -94,6 +94,7 @@ PipelineOptions MakePipelineOptions(const PlanFlags& flags) {
   options.print_after = flags.print_after;
   options.print = PrintProgram;
   if (flags.no_prune) options.disable.emplace_back(kPrunePass);
+  if (!flags.keeps_state) KeepNoState(options);
   if (flags.precision != PlanFlags{}.precision) options.enable.push_back(flags.precision);
   options.float32_ops = flags.float32_ops;
   return options;

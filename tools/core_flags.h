@@ -19,6 +19,7 @@ struct PlanFlags {
   std::vector<std::string> enable_passes;
   std::vector<std::string> print_after;
   bool no_prune = false;
+  bool keeps_state = false;  // no flag: what a run leaves in variables is read
   bool in_order = false;
   bool no_gc = false;
   bool no_layout = false;

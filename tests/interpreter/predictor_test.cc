@@ -135,6 +135,36 @@ TEST(PredictorTest, ProgramsThatWriteParametersHaveOneStream) {
   EXPECT_EQ(MakePredictor(Mixes(), 4)->num_streams(), 4);
 }
 
+// y = mix(x, v), where each run writes the persistable v = mix(w) first: its own, so that runs may
+// go side by side, unless somebody wants what they leave.
+TEST(PredictorTest, WhatEachRunWritesFirstIsItsOwn) {
+  Program program = ProgramBuilder(DType::kInt64)
+                        .Feed("x", {-1})
+                        .Param("w", {2})
+                        .Declare("v", {2})
+                        .AddOp("mix", {{"X", {"w"}}}, {{"Out", {"v"}}}, {{"tag", 1}})
+                        .AddOp("mix", {{"X", {"x", "v"}}}, {{"Out", {"y"}}}, {{"tag", 2}})
+                        .Fetch("y")
+                        .Build();
+  for (Var& var : program.blocks[0].vars) var.persistable |= program.NameOf(var.id) == "v";
+  const auto predictor = MakePredictor(program, 2);
+  EXPECT_EQ(predictor->num_streams(), 2);
+  PredictorOptions keeps = Options(2);
+  keeps.core.passes.disable = {"local_temporaries"};
+  auto scope = std::make_shared<Scope>();
+  scope->FindOrCreate("w")->tensor = VectorOf<int64_t>({5, 7});
+  const auto keeping = Predictor::Create(program, scope, keeps);
+  ASSERT_THAT(keeping, IsOk());
+  EXPECT_EQ((*keeping)->num_streams(), 1);
+  const Tensor x = VectorOf<int64_t>({1, 2});
+  const auto own = predictor->Run({x});
+  const auto kept = (*keeping)->Run({x});
+  ASSERT_THAT(own, IsOk());
+  ASSERT_THAT(kept, IsOk());
+  EXPECT_EQ(Values((*own)[0]), Values((*kept)[0]));
+  EXPECT_TRUE(scope->Find("v")->tensor.has_memory());
+}
+
 // A training on a device leaves them there.
 TEST(PredictorTest, ParametersOnADeviceAreBroughtBackOnce) {
   PredictorOptions on_device = Options(1);
