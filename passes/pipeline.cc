@@ -30,6 +30,7 @@
 #include "passes/insert_feed_fetch.h"
 #include "passes/int8.h"
 #include "passes/kept_scales.h"
+#include "passes/late_squeeze.h"
 #include "passes/local_temporaries.h"
 #include "passes/mixed_precision.h"
 #include "passes/mobile_quantizers.h"
@@ -72,6 +73,7 @@ constexpr Pass kPasses[] = {
     {"fuse_where", "join what broadcasts the operands of a choice by element", FuseWhere},
     {kFuseLayerNormPass, "join the pieces of a normalisation of the last dimension", FuseLayerNorm},
     {"fuse_activation", "join the pieces of an activation", FuseActivation},
+    {"late_squeeze", "keep sequences images between convolutions", LateSqueeze},
     {"fuse_groups", "join convolutions of the parts of an image", FuseGroups},
     {kFuseConvPass, "join convolutions with bias, batch norm, sum and activation", FuseConv},
     {kFuseBatchNormPass, "join batch norms and the relu behind them", FuseBatchNorm},

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "core/attr_reader.h"
 #include "passes/feed_fetch.h"
+#include "passes/variable_view.h"
 
 namespace interp {
 namespace {
@@ -75,6 +76,9 @@ class Deriver {
     if (op.type == "pool2d") return Pool(op);
     if (op.type == "mul") return Mul(op);
     if (op.type == "reshape2" || op.type == "reshape") return Reshape(op);
+    if (op.type == "unsqueeze2" || op.type == "unsqueeze") return Unsqueeze(op);
+    if (op.type == "squeeze2" || op.type == "squeeze") return Squeeze(op);
+    if (op.type == "turn_row") return Turned(op);
     return std::nullopt;
   }
 
@@ -106,6 +110,44 @@ class Deriver {
       const bool copied = shape[i] == 0 && x.has_value() && i < x->size();
       if (shape[i] <= 0) shape[i] = copied ? (*x)[i] : NewDim();
     }
+    return shape;
+  }
+
+  // The `axes` of an op that no tensor gives them.
+  static std::vector<int64_t> AxesOf(const Op& op) {
+    AttrReader attrs(op);
+    std::vector<int64_t> axes = attrs.Ints("axes");
+    const bool known = attrs.status().ok() && OnlyInput(op).has_value();
+    return known ? axes : std::vector<int64_t>();
+  }
+
+  std::optional<SymbolicShape> Unsqueeze(const Op& op) {
+    std::optional<SymbolicShape> shape = Input(op, "X");
+    const std::vector<int64_t> axes = AxesOf(op);
+    if (!shape.has_value() || axes.empty()) return std::nullopt;
+    for (int64_t axis : axes) {
+      if (axis < 0) axis += std::ssize(*shape) + 1;
+      if (axis < 0 || axis > std::ssize(*shape)) return std::nullopt;
+      shape->insert(shape->begin() + axis, 1);
+    }
+    return shape;
+  }
+
+  // Dims other than 1 stay.
+  std::optional<SymbolicShape> Squeeze(const Op& op) {
+    std::optional<SymbolicShape> shape = Input(op, "X");
+    const std::vector<int64_t> axes = AxesOf(op);
+    if (!shape.has_value() || axes.size() != 1) return std::nullopt;
+    const int64_t axis = axes[0] < 0 ? axes[0] + std::ssize(*shape) : axes[0];
+    if (axis < 0 || axis >= std::ssize(*shape) || (*shape)[axis] != 1) return std::nullopt;
+    shape->erase(shape->begin() + axis);
+    return shape;
+  }
+
+  std::optional<SymbolicShape> Turned(const Op& op) {
+    std::optional<SymbolicShape> shape = Input(op, "X");
+    if (!shape.has_value() || shape->size() != 4) return std::nullopt;
+    std::swap((*shape)[2], (*shape)[3]);
     return shape;
   }
 

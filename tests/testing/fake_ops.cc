@@ -253,6 +253,10 @@ void AddOthers(OpRegistry& ops) {
            .inplace = {{0, 0}},
            .random = true});
   ops.Add({.type = "sum", .inputs = {{"X", kVariadic}}, .outputs = {{"Out"}}, .inplace = {{0, 0}}});
+  ops.Add({.type = "turn_row",
+           .inputs = {{"X"}},
+           .outputs = {{"Out"}},
+           .kernels = {{DType::kUndefined, NoKernel}}});
   ops.Add({.type = "concat", .inputs = {{"X", kVariadic}}, .outputs = {{"Out"}}});
   ops.Add({.type = "split",
            .inputs = {{"X"}},

@@ -29,9 +29,9 @@ class PrecisionType(enum.Enum):
 
 
 # Passes that make programs faster; the others are part of what a program means.
-_OPTIMIZATIONS = ("simplify", "fuse_quantizers", "fuse_where", "fuse_layer_norm", "fuse_activation",
-                  "fuse_groups", "fuse_conv", "fuse_batch_norm", "fuse_fc", "fuse_shuffle", "move_channels",
-                  "fuse_attention", "fuse_depthwise")
+_OPTIMIZATIONS = ("simplify", "fuse_quantizers", "fuse_where", "fuse_layer_norm",
+                  "fuse_activation", "late_squeeze", "fuse_groups", "fuse_conv", "fuse_batch_norm",
+                  "fuse_fc", "fuse_shuffle", "move_channels", "fuse_attention", "fuse_depthwise")
 
 # Of paddle.inference, what interp has nothing for.
 _REFUSED = {
