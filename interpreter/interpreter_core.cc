@@ -26,11 +26,6 @@
 #include "interpreter/run/parameters.h"
 #include "interpreter/run/run_control.h"
 #include "interpreter/run/scheduler.h"
-#include "passes/fuse_attention.h"
-#include "passes/fuse_batch_norm.h"
-#include "passes/fuse_conv.h"
-#include "passes/fuse_depthwise.h"
-#include "passes/fuse_layer_norm.h"
 
 namespace interp {
 // What clones share.
@@ -537,14 +532,12 @@ void InterpreterCore::Impl::DropFeeds() {
 
 namespace {
 
-// The activation inside a convolution makes a number of NaN, and nobody sees what is between two
-// ops that are joined.
 PipelineOptions PassesOf(const CoreOptions& options) {
   PipelineOptions passes = options.passes;
-  for (const absl::string_view pass : {kFuseConvPass, kFuseBatchNormPass, kFuseLayerNormPass,
-                                       kFuseAttentionPass, kFuseDepthwisePass}) {
-    const bool asked = absl::c_linear_search(passes.enable, pass);
-    if (options.check_nan_inf && !asked) passes.disable.emplace_back(pass);
+  for (const Pass& pass : AllPasses()) {
+    const bool asked = absl::c_linear_search(passes.enable, pass.name);
+    if (options.check_nan_inf && pass.hides_results && !asked)
+      passes.disable.emplace_back(pass.name);
   }
   return passes;
 }

@@ -4,8 +4,6 @@
 
 namespace interp {
 
-inline constexpr absl::string_view kBranchDTypesPass = "branch_dtypes";
-
 // Gives values whose dtype would hang on the branch taken, or on whether a loop runs at all, one
 // dtype that holds them all. Paddle finds types while it runs, and its dygraph-to-static declares
 // such a variable as what it was first:

@@ -4,8 +4,6 @@
 
 namespace interp {
 
-inline constexpr absl::string_view kCoalescedTensorsPass = "coalesced_tensors";
-
 // Keeps the tensors that a coalesce_tensor op has joined alike.
 //
 // In Paddle the Outputs of that op are slices of FusedOutput: what is written to the one is read

@@ -4,8 +4,6 @@
 
 namespace interp {
 
-inline constexpr absl::string_view kDetachedValuesPass = "detached_values";
-
 // Lets what share_data hands on follow the variable that it comes from.
 //
 // In Paddle the two share memory, and what is written to the one is read from the other.

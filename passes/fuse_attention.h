@@ -4,8 +4,6 @@
 
 namespace interp {
 
-inline constexpr absl::string_view kFuseAttentionPass = "fuse_attention";
-
 // Joins two products and the softmax between them, as attention is written: with factors of the
 // queries or scores, numbers or tensors, with what is added to the scores or taken away from them
 // behind these, and with the transposes that put heads beside each other and back.

@@ -4,8 +4,6 @@
 
 namespace interp {
 
-inline constexpr absl::string_view kFuseBatchNormPass = "fuse_batch_norm";
-
 // Joins a batch norm and the relu that alone reads it, so that the image is walked once.
 //
 //   batch_norm(X=x, ...) -> (Y=a, ...) {is_test=true}

@@ -4,8 +4,6 @@
 
 namespace interp {
 
-inline constexpr absl::string_view kFuseConvPass = "fuse_conv";
-
 // What it makes.
 inline constexpr absl::string_view kFusedConv2d = "fused_conv2d";
 

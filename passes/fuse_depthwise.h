@@ -4,8 +4,6 @@
 
 namespace interp {
 
-inline constexpr absl::string_view kFuseDepthwisePass = "fuse_depthwise";
-
 // Joins a convolution of 1 x 1 and the depthwise one that alone reads it, so that the image between
 // the two need not leave the cache (kernels/nn/pointwise_depthwise.cc).
 //

@@ -4,8 +4,6 @@
 
 namespace interp {
 
-inline constexpr absl::string_view kFuseLayerNormPass = "fuse_layer_norm";
-
 // Joins normalisation of the last dimension that is written in pieces, as models from elsewhere and
 // language models write it, into layer_norm or, where no mean is taken away, into rms_norm:
 //

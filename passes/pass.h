@@ -37,6 +37,9 @@ struct Pass {
   absl::string_view summary;  // one line for people, no full stop
   PassFunction function;
   bool on_by_default = true;
+  // Nobody sees a NaN or an infinity between the ops that it joins, or what it makes gives a number
+  // for one. Left out where NaN and infinity are looked for (CoreOptions::check_nan_inf).
+  bool hides_results = false;
 };
 
 }  // namespace interp

@@ -108,6 +108,7 @@ std::string ToJson(const std::vector<Row>& rows) {
     json.BeginObject();
     json.Field("name", row.pass->name);
     json.Field("on_by_default", row.pass->on_by_default);
+    json.Field("hides_results", row.pass->hides_results);
     json.Field("summary", row.pass->summary);
     if (row.effect.has_value()) {
       json.Field("ops_before", row.effect->ops_before);
