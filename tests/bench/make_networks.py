@@ -17,6 +17,7 @@ import paddle
 import paddle.nn as nn
 import paddle.nn.functional as F
 import paddle.vision.models as models
+from paddle.nn.utils import weight_norm
 
 
 def conv_block(inputs, outputs, kernel=3, stride=1, dilation=1, groups=1):
@@ -354,6 +355,72 @@ class DeepFM(nn.Layer):
         return F.sigmoid(self.weights(ids).sum(1) + pairs + self.deep(factors.flatten(1)))
 
 
+class Vocoder(nn.Layer):
+    """Spectrogram to wave, as HiFi-GAN does it: transposed convolutions and residual blocks, with weight norm."""
+
+    class Block(nn.Layer):
+        def __init__(self, width, kernel):
+            super().__init__()
+            def conv(dilation):
+                return weight_norm(nn.Conv1D(width, width, kernel, padding=dilation * (kernel // 2), dilation=dilation))
+            self.pairs = nn.LayerList([nn.LayerList([conv(d), conv(1)]) for d in (1, 3, 5)])
+
+        def forward(self, x):
+            for first, second in self.pairs:
+                x = x + second(F.leaky_relu(first(F.leaky_relu(x, 0.1)), 0.1))
+            return x
+
+    def __init__(self, width=256):
+        super().__init__()
+        self.first = weight_norm(nn.Conv1D(80, width, 7, padding=3))
+        self.ups, self.blocks = nn.LayerList(), nn.LayerList()
+        for factor in (8, 8, 2, 2):
+            up = nn.Conv1DTranspose(width, width // 2, 2 * factor, stride=factor, padding=factor // 2)
+            width //= 2
+            self.ups.append(weight_norm(up))
+            self.blocks.append(nn.LayerList([Vocoder.Block(width, kernel) for kernel in (3, 7, 11)]))
+        self.last = weight_norm(nn.Conv1D(width, 1, 7, padding=3))
+
+    def forward(self, x):
+        x = self.first(x)
+        for up, blocks in zip(self.ups, self.blocks):
+            x = up(F.leaky_relu(x, 0.1))
+            x = (blocks[0](x) + blocks[1](x) + blocks[2](x)) / 3
+        return paddle.tanh(self.last(F.leaky_relu(x)))
+
+
+class MixedKernels(nn.Layer):
+    """Blocks as of MixNet: the channels are cut into parts, each with a convolution of its own."""
+
+    class Parts(nn.Layer):
+        def __init__(self, inputs, outputs, kernels, depthwise=False):
+            super().__init__()
+            count = len(kernels)
+            self.convs = nn.LayerList([nn.Conv2D(inputs // count, outputs // count, kernel, padding=kernel // 2,
+                                                 groups=inputs // count if depthwise else 1, bias_attr=False)
+                                       for kernel in kernels])
+            self.norm = nn.BatchNorm2D(outputs)
+
+        def forward(self, x):
+            parts = paddle.split(x, len(self.convs), axis=1)
+            return self.norm(paddle.concat([conv(part) for conv, part in zip(self.convs, parts)], axis=1))
+
+    def __init__(self, width=48, layers=6):
+        super().__init__()
+        Parts = MixedKernels.Parts
+        self.stem = nn.Sequential(conv_block(3, 24, stride=2), conv_block(24, width, stride=2))
+        self.blocks = nn.LayerList([nn.Sequential(Parts(width, 4 * width, (1, 1)), nn.Swish(),
+                                                  Parts(4 * width, 4 * width, (3, 5, 7), depthwise=True), nn.Swish(),
+                                                  Parts(4 * width, width, (1, 1))) for _ in range(layers)])
+        self.head = nn.Linear(width, 1000)
+
+    def forward(self, x):
+        x = self.stem(x)
+        for block in self.blocks:
+            x = x + block(x)
+        return self.head(x.mean([2, 3]))
+
+
 IMAGE = ("x", [1, 3, 224, 224])
 # What makes it, its input and the shape of that.
 NETWORKS = {
@@ -383,6 +450,8 @@ NETWORKS = {
     "deeplab": (DeepLab, "x", [1, 3, 256, 256]),
     "style_transfer": (StyleTransfer, "x", [1, 3, 128, 128]),
     "deepfm": (DeepFM, "ids", [32, 26]),
+    "vocoder": (Vocoder, "x", [1, 80, 32]),
+    "mixed_kernels": (MixedKernels, "x", [1, 3, 160, 160]),
 }
 
 
