@@ -147,6 +147,74 @@ void RunPiece(const BroadcastPlan& plan, const Piece& piece, const broadcast::Ro
   }
 }
 
+// Rows up to this many elements are laid out in tiles, several after the other: a call for each
+// would cost more than its elements.
+constexpr int64_t kShortRow = 24;
+
+bool HasShortRows(const BroadcastPlan& plan) {
+  const bool repeats = plan.form == RowForm::kXRepeats || plan.form == RowForm::kYRepeats;
+  return plan.row.size <= kShortRow && plan.rows.size() > 0 && !repeats;
+}
+
+// to[i] = from[i * step] for i in [0, n). What lies there may be of another type of that size.
+template <typename T>
+void LayOut(const T* from, int64_t step, int64_t n, T* to) {
+  T value;
+  if (step == 0) {
+    std::memcpy(&value, from, sizeof(T));
+    for (int64_t i = 0; i < n; ++i) to[i] = value;
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    std::memcpy(&value, from + i * step, sizeof(T));
+    to[i] = value;
+  }
+}
+
+// Elements [begin, end) of the output. T is of the size of an element of x and y.
+template <typename T>
+void RunShortRows(const BroadcastPlan& plan, int64_t begin, int64_t end, const void* x,
+                  const void* y, char* out, const broadcast::RowLoops& loops) {
+  std::array<T, kTileSize> of_x;
+  std::array<T, kTileSize> of_y;
+  const Loop& row = plan.row;
+  int64_t at = begin % row.size;
+  LoopCursor cursor(plan.rows, begin / row.size);
+  while (begin < end) {
+    const int64_t count = std::min(kTileSize, end - begin);
+    for (int64_t i = 0; i < count;) {
+      const int64_t n = std::min(row.size - at, count - i);
+      LayOut(static_cast<const T*>(x) + cursor.x() + at * row.x_step, row.x_step, n, &of_x[i]);
+      LayOut(static_cast<const T*>(y) + cursor.y() + at * row.y_step, row.y_step, n, &of_y[i]);
+      i += n;
+      at += n;
+      if (at < row.size) break;
+      at = 0;
+      cursor.Next();
+    }
+    loops.both(loops.op, of_x.data(), of_y.data(),
+               out + begin * static_cast<int64_t>(loops.out_size), count);
+    begin += count;
+  }
+}
+
+// The same whatever the size.
+void RunShortRows(const BroadcastPlan& plan, int64_t begin, int64_t end, const void* x,
+                  const void* y, char* out, const broadcast::RowLoops& loops) {
+  switch (loops.operand_size) {
+    case 1:
+      return RunShortRows<uint8_t>(plan, begin, end, x, y, out, loops);
+    case 2:
+      return RunShortRows<uint16_t>(plan, begin, end, x, y, out, loops);
+    case 4:
+      return RunShortRows<uint32_t>(plan, begin, end, x, y, out, loops);
+    case 8:
+      return RunShortRows<uint64_t>(plan, begin, end, x, y, out, loops);
+    default:
+      return RunShortRows<std::array<uint64_t, 2>>(plan, begin, end, x, y, out, loops);
+  }
+}
+
 }  // namespace
 
 namespace broadcast {
@@ -154,6 +222,9 @@ namespace broadcast {
 void RunRows(const BroadcastPlan& plan, int num_threads, const void* x, const void* y, void* out,
              const RowLoops& loops) {
   ParallelFor(num_threads, plan.numel, kElementwiseGrain, [&](int64_t begin, int64_t end) {
+    if (HasShortRows(plan)) {
+      return RunShortRows(plan, begin, end, x, y, static_cast<char*>(out), loops);
+    }
     const int64_t size = static_cast<int64_t>(loops.operand_size);
     const int64_t length = plan.row.size;
     int64_t at = begin % length;

@@ -102,7 +102,11 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{{2, 3, 2, 2, 2}, {3}, 1}, Case{{2, 3, 2, 2, 2}, {2, 3, 1, 1, 1}},
                       // Several tasks, tiles and a period that divides neither.
                       Case{{3, 7, 60, 61}, {7}, 1}, Case{{3, 7, 60, 61}, {3, 7, 1, 1}},
-                      Case{{3, 300, 9, 9}, {300}, 1}, Case{{70'001}, {1}}));
+                      Case{{3, 300, 9, 9}, {300}, 1}, Case{{70'001}, {1}},
+                      // Rows that are laid out several at a time.
+                      Case{{61, 127, 1}, {11}}, Case{{61, 127, 1}, {127, 16}},
+                      Case{{1, 61, 127, 1}, {1, 61, 1, 17}}, Case{{2000, 1, 5}, {1, 3, 1}},
+                      Case{{3, 1, 200, 1, 7}, {1, 9, 1, 5, 1}}));
 
 TEST(BroadcastShapesTest, NamesTheDimensionsThatDoNotFit) {
   EXPECT_THAT(BroadcastShapes({2, 3}, {4}, kTrailingAxis).status().message(),
