@@ -3,15 +3,13 @@
 // conjugates. fft_c2r: the real signal whose spectrum has X as the first half of its last axis.
 // Exponents are negative with `forward`; `normalization` says in which direction results are
 // divided by the number of elements, or in both by its root.
-#include <algorithm>
 #include <complex>
 
 #include "core/op_def.h"
 #include "kernels/complex/complex_dtype.h"
 #include "kernels/fft/fft_attrs.h"
-#include "kernels/fft/half_spectrum.h"
+#include "kernels/fft/half_to_real.h"
 #include "kernels/fft/transform.h"
-#include "kernels/util/parallel_for.h"
 
 namespace interp::fft {
 namespace {
@@ -19,25 +17,8 @@ namespace {
 constexpr int kX = 0;
 constexpr int kOut = 0;
 
-using Number = std::complex<double>;
-
-// X in double, transformed along the axes.
 template <typename T>
-absl::StatusOr<Workspace> Transformed(KernelContext& ctx, absl::Span<const int> axes,
-                                      bool forward) {
-  const Tensor& x = ctx.input(kX);
-  INTERP_ASSIGN_OR_RETURN(Workspace work,
-                          ctx.workspace(static_cast<size_t>(x.numel()) * sizeof(Number)));
-  Number* const data = work.data<Number>();
-  const T* const from = x.data<T>();
-  ParallelFor(ctx.num_threads(), x.numel(), kElementwiseGrain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) data[i] = Number(from[i]);
-  });
-  for (const int axis : axes) {
-    INTERP_RETURN_IF_ERROR(TransformAxis(ctx, x.shape, axis, forward, data));
-  }
-  return work;
-}
+using Number = std::complex<T>;
 
 absl::Status InferSame(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(AxesOf(ctx.attrs<FftAttrs>(), ctx.input(kX).shape).status());
@@ -50,15 +31,9 @@ absl::Status ComplexToComplex(KernelContext& ctx) {
   const FftAttrs& attrs = ctx.attrs<FftAttrs>();
   const Tensor& x = ctx.input(kX);
   INTERP_ASSIGN_OR_RETURN(const std::vector<int> axes, AxesOf(attrs, x.shape));
-  INTERP_ASSIGN_OR_RETURN(const Workspace work,
-                          Transformed<std::complex<T>>(ctx, axes, attrs.forward));
-  const Number* const data = work.data<Number>();
   const double factor = FactorOf(attrs.scaling, SignalSize(x.shape, axes));
-  std::complex<T>* const out = ctx.output(kOut).mutable_data<std::complex<T>>();
-  ParallelFor(ctx.num_threads(), x.numel(), kElementwiseGrain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] = std::complex<T>(data[i] * factor);
-  });
-  return absl::OkStatus();
+  return Transform<T>(ctx, x.shape, axes, {attrs.forward, factor}, x.data<Number<T>>(),
+                      ctx.output(kOut).mutable_data<Number<T>>());
 }
 
 absl::Status InferRealToComplex(InferContext& ctx) {
@@ -76,10 +51,17 @@ absl::Status RealToComplex(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
   INTERP_ASSIGN_OR_RETURN(const std::vector<int> axes, AxesOf(attrs, x.shape));
-  INTERP_ASSIGN_OR_RETURN(const Workspace work, Transformed<T>(ctx, axes, attrs.forward));
-  TakeHalf(ctx.num_threads(), LinesAlong(x.shape, axes.back()), LinesAlong(out.shape, axes.back()),
-           work.data<Number>(), FactorOf(attrs.scaling, SignalSize(x.shape, axes)),
-           out.mutable_data<std::complex<T>>());
+  const int last = axes.back();
+  const double factor = FactorOf(attrs.scaling, SignalSize(x.shape, axes));
+  Number<T>* const data = out.mutable_data<Number<T>>();
+  // Of several axes, the others are transformed for the first half alone.
+  const bool half = attrs.onesided || axes.size() > 1;
+  INTERP_RETURN_IF_ERROR(TransformReal<T>(ctx, x.shape, last, out.shape, half,
+                                          {attrs.forward, factor}, x.data<T>(), data));
+  if (axes.size() == 1) return absl::OkStatus();
+  INTERP_RETURN_IF_ERROR(TransformFirst<T>(ctx, out.shape, OuterAxes(axes), {attrs.forward}, last,
+                                           HalfLength(x.shape[last]), data));
+  if (!attrs.onesided) CompleteConjugates(ctx.num_threads(), out.shape, axes, data);
   return absl::OkStatus();
 }
 
@@ -104,21 +86,8 @@ absl::Status ComplexToReal(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
   INTERP_ASSIGN_OR_RETURN(const std::vector<int> axes, AxesOf(attrs, x.shape));
-  const absl::Span<const int> outer(axes.data(), axes.size() - 1);
-  INTERP_ASSIGN_OR_RETURN(const Workspace half,
-                          Transformed<std::complex<T>>(ctx, outer, attrs.forward));
-  INTERP_ASSIGN_OR_RETURN(const Workspace work,
-                          ctx.workspace(static_cast<size_t>(out.numel()) * sizeof(Number)));
-  Number* const data = work.data<Number>();
-  CompleteSpectrum(ctx.num_threads(), LinesAlong(x.shape, axes.back()),
-                   LinesAlong(out.shape, axes.back()), half.data<Number>(), data);
-  INTERP_RETURN_IF_ERROR(TransformAxis(ctx, out.shape, axes.back(), attrs.forward, data));
   const double factor = FactorOf(attrs.scaling, SignalSize(out.shape, axes));
-  T* const to = out.mutable_data<T>();
-  ParallelFor(ctx.num_threads(), out.numel(), kElementwiseGrain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) to[i] = static_cast<T>(data[i].real() * factor);
-  });
-  return absl::OkStatus();
+  return HalfToReal<T>(ctx, x, axes, {attrs.forward, factor}, out);
 }
 
 INTERP_REGISTER_OP(OpDef{

@@ -6,7 +6,7 @@
 #include "core/op_def.h"
 #include "kernels/complex/complex_dtype.h"
 #include "kernels/fft/fft_attrs.h"
-#include "kernels/fft/half_spectrum.h"
+#include "kernels/fft/half_to_real.h"
 #include "kernels/fft/transform.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/parallel_for.h"
@@ -14,28 +14,10 @@
 namespace interp::fft {
 namespace {
 
-using Number = std::complex<double>;
-constexpr int kXGrad = 0;
-
 template <typename T>
-void Widen(int num_threads, const T* from, int64_t n, Number* to) {
-  ParallelFor(num_threads, n, kElementwiseGrain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) to[i] = Number(from[i]);
-  });
-}
+using Number = std::complex<T>;
 
-absl::Status TransformBack(KernelContext& ctx, const Shape& shape, absl::Span<const int> axes,
-                           Number* data) {
-  for (const int axis : axes) {
-    INTERP_RETURN_IF_ERROR(TransformAxis(ctx, shape, axis, !ctx.attrs<FftAttrs>().forward, data));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Workspace> Numbers(const KernelContext& ctx, int64_t n) {
-  return ctx.workspace(static_cast<size_t>(n) * sizeof(Number));
-}
-
+constexpr int kXGrad = 0;
 constexpr int kOutGrad = 0;
 
 absl::Status InferSame(InferContext& ctx) {
@@ -49,14 +31,9 @@ absl::Status ComplexToComplexGrad(KernelContext& ctx) {
   const FftAttrs& attrs = ctx.attrs<FftAttrs>();
   const Tensor& grad = ctx.input(kOutGrad);
   INTERP_ASSIGN_OR_RETURN(const std::vector<int> axes, AxesOf(attrs, grad.shape));
-  INTERP_ASSIGN_OR_RETURN(const Workspace work, Numbers(ctx, grad.numel()));
-  Number* const data = work.data<Number>();
-  Widen(ctx.num_threads(), grad.data<std::complex<T>>(), grad.numel(), data);
-  INTERP_RETURN_IF_ERROR(TransformBack(ctx, grad.shape, axes, data));
   const double factor = FactorOf(attrs.scaling, SignalSize(grad.shape, axes));
-  std::complex<T>* const out = ctx.output(kXGrad).mutable_data<std::complex<T>>();
-  for (int64_t i = 0; i < grad.numel(); ++i) out[i] = std::complex<T>(data[i] * factor);
-  return absl::OkStatus();
+  return Transform<T>(ctx, grad.shape, axes, {!attrs.forward, factor}, grad.data<Number<T>>(),
+                      ctx.output(kXGrad).mutable_data<Number<T>>());
 }
 
 INTERP_REGISTER_OP(OpDef{
@@ -87,28 +64,28 @@ absl::Status InferRealGrad(InferContext& ctx) {
   return absl::OkStatus();
 }
 
+// The real part of a signal is that of its spectrum and the conjugate of that, halved: elements of
+// a half spectrum, but for those that are their own twins, count one half.
 template <typename T>
 absl::Status RealToComplexGrad(KernelContext& ctx) {
   const FftAttrs& attrs = ctx.attrs<FftAttrs>();
   const Shape& shape = ctx.input(kX).shape;
   const Tensor& grad = ctx.input(kSpectrumGrad);
+  Tensor& out = ctx.output(kXGrad);
   INTERP_ASSIGN_OR_RETURN(const std::vector<int> axes, AxesOf(attrs, shape));
-  INTERP_ASSIGN_OR_RETURN(const Workspace work, Numbers(ctx, shape.numel()));
-  Number* const data = work.data<Number>();
-  const Lines half = LinesAlong(grad.shape, axes.back());
-  const Lines full = LinesAlong(shape, axes.back());
-  const std::complex<T>* const from = grad.data<std::complex<T>>();
-  ForEachLine(full, LineTasks(full, ctx.num_threads()), [&](int64_t, int64_t index) {
-    Number* const to = data + full.Start(index);
-    const std::complex<T>* const line = from + half.Start(index);
-    for (int64_t i = 0; i < full.length; ++i) {
-      to[i * full.inner] = i < half.length ? Number(line[i * half.inner]) : Number(0);
-    }
-  });
-  INTERP_RETURN_IF_ERROR(TransformBack(ctx, shape, axes, data));
   const double factor = FactorOf(attrs.scaling, SignalSize(shape, axes));
-  T* const out = ctx.output(kXGrad).mutable_data<T>();
-  for (int64_t i = 0; i < shape.numel(); ++i) out[i] = static_cast<T>(data[i].real() * factor);
+  if (attrs.onesided) {
+    return HalfToReal<T>(ctx, grad, axes, {!attrs.forward, factor, /*twin_factor=*/0.5}, out);
+  }
+  INTERP_ASSIGN_OR_RETURN(const Workspace work,
+                          ctx.workspace(static_cast<size_t>(shape.numel()) * sizeof(Number<T>)));
+  Number<T>* const data = work.data<Number<T>>();
+  INTERP_RETURN_IF_ERROR(
+      Transform<T>(ctx, shape, axes, {!attrs.forward, factor}, grad.data<Number<T>>(), data));
+  T* const to = out.mutable_data<T>();
+  ParallelFor(ctx.num_threads(), shape.numel(), kElementwiseGrain, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) to[i] = data[i].real();
+  });
   return absl::OkStatus();
 }
 
@@ -141,21 +118,13 @@ absl::Status ComplexToRealGrad(KernelContext& ctx) {
   const Tensor& grad = ctx.input(kOutGrad);
   Tensor& out = ctx.output(kXGrad);
   INTERP_ASSIGN_OR_RETURN(const std::vector<int> axes, AxesOf(attrs, grad.shape));
-  INTERP_ASSIGN_OR_RETURN(const Workspace work, Numbers(ctx, grad.numel()));
-  Number* const data = work.data<Number>();
-  Widen(ctx.num_threads(), grad.data<T>(), grad.numel(), data);
-  INTERP_RETURN_IF_ERROR(TransformBack(ctx, grad.shape, axes, data));
-  const Lines full = LinesAlong(grad.shape, axes.back());
-  const Lines half = LinesAlong(out.shape, axes.back());
-  std::complex<T>* const to = out.mutable_data<std::complex<T>>();
-  TakeHalf(ctx.num_threads(), full, half, data,
-           FactorOf(attrs.scaling, SignalSize(grad.shape, axes)), to);
-  const int64_t twice = full.length - half.length;
-  ForEachLine(half, LineTasks(half, ctx.num_threads()), [&](int64_t, int64_t index) {
-    std::complex<T>* const line = to + half.Start(index);
-    for (int64_t i = 1; i <= twice; ++i) line[i * half.inner] *= T{2};
-  });
-  return absl::OkStatus();
+  const double factor = FactorOf(attrs.scaling, SignalSize(grad.shape, axes));
+  Number<T>* const to = out.mutable_data<Number<T>>();
+  INTERP_RETURN_IF_ERROR(TransformReal<T>(ctx, grad.shape, axes.back(), out.shape, /*half=*/true,
+                                          {!attrs.forward, factor, /*twin_factor=*/2},
+                                          grad.data<T>(), to));
+  return TransformFirst<T>(ctx, out.shape, OuterAxes(axes), {.forward = !attrs.forward},
+                           axes.back(), out.shape[axes.back()], to);
 }
 
 INTERP_REGISTER_OP(OpDef{

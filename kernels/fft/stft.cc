@@ -7,15 +7,12 @@
 
 #include "core/op_def.h"
 #include "kernels/complex/complex_dtype.h"
-#include "kernels/fft/half_spectrum.h"
 #include "kernels/fft/transform.h"
 #include "kernels/util/fill_zero.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::fft {
 namespace {
-
-using Number = std::complex<double>;
 
 constexpr int kX = 0;
 constexpr int kWindow = 1;
@@ -90,18 +87,17 @@ absl::Status Stft(KernelContext& ctx) {
   Tensor& out = ctx.output(kOut);
   INTERP_ASSIGN_OR_RETURN(const Shape frames, FramesOf(ctx));
   INTERP_ASSIGN_OR_RETURN(const Workspace work,
-                          ctx.workspace(static_cast<size_t>(frames.numel()) * sizeof(Number)));
-  Number* const data = work.data<Number>();
+                          ctx.workspace(static_cast<size_t>(frames.numel()) * sizeof(T)));
+  T* const data = work.data<T>();
   const T* const signal = x.data<T>();
   const T* const window = ctx.input(kWindow).data<T>();
   const int64_t length = x.shape[1];
   ForEachElement(frames, [&](int64_t row, int64_t frame, int64_t i, int64_t index) {
-    data[index] = Number(signal[row * length + frame * attrs.hop + i] * window[i]);
+    data[index] = signal[row * length + frame * attrs.hop + i] * window[i];
   });
-  INTERP_RETURN_IF_ERROR(TransformAxis(ctx, frames, 1, /*forward=*/true, data));
-  TakeHalf(ctx.num_threads(), LinesAlong(frames, 1), LinesAlong(out.shape, 1), data,
-           FactorOf(attrs), out.mutable_data<std::complex<T>>());
-  return absl::OkStatus();
+  return TransformReal<T>(ctx, frames, 1, out.shape, attrs.onesided,
+                          {.forward = true, .factor = FactorOf(attrs)}, data,
+                          out.mutable_data<std::complex<T>>());
 }
 
 INTERP_REGISTER_OP(OpDef{
@@ -130,6 +126,26 @@ absl::Status InferStftGrad(InferContext& ctx) {
   return absl::OkStatus();
 }
 
+// The real parts of the frames that `spectra` are of.
+template <typename T>
+absl::Status FramesOfSpectra(const KernelContext& ctx, const Tensor& spectra, const Shape& frames,
+                             T* out) {
+  using Number = std::complex<T>;
+  const StftAttrs& attrs = ctx.attrs<StftAttrs>();
+  const double factor = FactorOf(attrs);
+  if (attrs.onesided) {
+    return TransformToReal<T>(ctx, spectra.shape, frames, 1, {false, factor, /*twin_factor=*/0.5},
+                              spectra.data<Number>(), out);
+  }
+  INTERP_ASSIGN_OR_RETURN(const Workspace work,
+                          ctx.workspace(static_cast<size_t>(frames.numel()) * sizeof(Number)));
+  Number* const data = work.data<Number>();
+  INTERP_RETURN_IF_ERROR(
+      Transform<T>(ctx, frames, {1}, {false, factor}, spectra.data<Number>(), data));
+  for (int64_t i = 0; i < frames.numel(); ++i) out[i] = data[i].real();
+  return absl::OkStatus();
+}
+
 template <typename T>
 absl::Status StftGrad(KernelContext& ctx) {
   const StftAttrs& attrs = ctx.attrs<StftAttrs>();
@@ -137,22 +153,15 @@ absl::Status StftGrad(KernelContext& ctx) {
   Tensor& x_grad = ctx.output(kXGrad);
   INTERP_ASSIGN_OR_RETURN(const Shape frames, FramesOf(ctx));
   INTERP_ASSIGN_OR_RETURN(const Workspace work,
-                          ctx.workspace(static_cast<size_t>(frames.numel()) * sizeof(Number)));
-  Number* const data = work.data<Number>();
-  const std::complex<T>* const from = grad.data<std::complex<T>>();
-  const int64_t bins = grad.shape[1];
-  ForEachElement(frames, [&](int64_t row, int64_t frame, int64_t i, int64_t index) {
-    data[index] = i < bins ? Number(from[(row * bins + i) * frames[2] + frame]) : Number(0);
-  });
-  INTERP_RETURN_IF_ERROR(TransformAxis(ctx, frames, 1, /*forward=*/false, data));
+                          ctx.workspace(static_cast<size_t>(frames.numel()) * sizeof(T)));
+  T* const data = work.data<T>();
+  INTERP_RETURN_IF_ERROR(FramesOfSpectra<T>(ctx, grad, frames, data));
   FillZero(ctx.num_threads(), x_grad);
   T* const sums = x_grad.mutable_data<T>();
   const T* const window = ctx.input(kWindow).data<T>();
-  const double factor = FactorOf(attrs);
   const int64_t length = x_grad.shape[1];
   ForEachElement(frames, [&](int64_t row, int64_t frame, int64_t i, int64_t index) {
-    sums[row * length + frame * attrs.hop + i] +=
-        static_cast<T>(data[index].real() * factor * static_cast<double>(window[i]));
+    sums[row * length + frame * attrs.hop + i] += data[index] * window[i];
   });
   return absl::OkStatus();
 }
