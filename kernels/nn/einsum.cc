@@ -70,7 +70,8 @@ absl::Status Einsum(KernelContext& ctx) {
   }
   std::vector<Operand> operands;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    operands.push_back({inputs[i]->raw_data(), inputs[i]->shape, terms.operands[i]});
+    operands.push_back({inputs[i]->raw_data(), inputs[i]->shape, terms.operands[i],
+                        ctx.input_is_constant(kOperands, static_cast<int>(i))});
   }
   return Contract<T>(ctx, terms.lengths, operands[0], operands.size() > 1 ? &operands[1] : nullptr,
                      terms.out, ctx.output(kOut).mutable_data<T>());

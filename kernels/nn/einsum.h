@@ -34,6 +34,7 @@ struct Operand {
   const void* data = nullptr;
   Shape shape;
   Labels labels;
+  bool constant = false;  // what is derived from it may be kept; of one call of a kernel alone
 };
 template <typename T>
 absl::Status Contract(KernelContext& ctx, absl::Span<const int64_t> lengths, const Operand& x,
