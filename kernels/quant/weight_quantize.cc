@@ -6,6 +6,7 @@
 
 #include "kernels/quant/weight_only.h"
 #include "kernels/util/arithmetic.h"
+#include "kernels/util/fill_zero.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::weight_quantize {
@@ -52,24 +53,44 @@ int32_t OnGrid(const WeightOrder& order, float value) {
   return static_cast<int32_t>(std::clamp(std::round(value), -most, most));
 }
 
+// Columns that lie side by side: no byte of the result has weights of two such blocks.
+constexpr int64_t kBlock = 16;
+
+template <typename T>
+void QuantizeBlock(const WeightOrder& order, const T* x, int64_t first, int8_t* out, T* scales) {
+  float most[kBlock] = {};
+  for (int64_t row = 0; row < order.rows; ++row) {
+    const T* const from = x + row * order.columns + first;
+    for (int64_t i = 0; i < kBlock; ++i) {
+      most[i] = std::max(most[i], std::abs(static_cast<float>(from[i])));
+    }
+  }
+  float steps[kBlock];
+  for (int64_t i = 0; i < kBlock; ++i) {
+    scales[first + i] = static_cast<T>(most[i] / static_cast<float>(order.most()));
+    steps[i] = static_cast<float>(scales[first + i]);
+  }
+  for (int64_t row = 0; row < order.rows; ++row) {
+    const T* const from = x + row * order.columns + first;
+    for (int64_t i = 0; i < kBlock; ++i) {
+      order.Write(OnGrid(order, static_cast<float>(from[i]) / steps[i]), row, first + i, out);
+    }
+  }
+}
+
 template <typename T>
 void Quantize(const KernelContext& ctx, const WeightOrder& order) {
   const T* const x = ctx.input(kX).data<T>();
   auto* const out = ctx.output(kOut).mutable_data<int8_t>();
   auto* const scales = ctx.output(kOutScale).mutable_data<T>();
-  std::fill_n(out, ctx.output(kOut).numel(), int8_t{0});
-  for (int64_t column = 0; column < order.columns; ++column) {
-    float most = 0;
-    for (int64_t row = 0; row < order.rows; ++row) {
-      most = std::max(most, std::abs(static_cast<float>(x[row * order.columns + column])));
-    }
-    scales[column] = static_cast<T>(most / static_cast<float>(order.most()));
-    const auto scale = static_cast<float>(scales[column]);
-    for (int64_t row = 0; row < order.rows; ++row) {
-      const auto value = static_cast<float>(x[row * order.columns + column]);
-      order.Write(OnGrid(order, value / scale), row, column, out);
-    }
-  }
+  FillZero(ctx.num_threads(), ctx.output(kOut));
+  ParallelFor(ctx.num_threads(), order.columns / kBlock,
+              kElementwiseGrain / (8 * kBlock * std::max<int64_t>(1, order.rows)) + 1,
+              [=, &order](int64_t begin, int64_t end) {
+                for (int64_t block = begin; block < end; ++block) {
+                  QuantizeBlock(order, x, block * kBlock, out, scales);
+                }
+              });
 }
 
 template <typename T>
