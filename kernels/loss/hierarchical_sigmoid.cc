@@ -44,7 +44,7 @@ absl::Status HierarchicalSigmoid(KernelContext& ctx) {
   const Tensor* const bias = ctx.optional_input(kHsigmoidBias);
   T* const out = ctx.output(kOut).mutable_data<T>();
   T* const pre_out = ctx.output(kPreOut).mutable_data<T>();
-  const int64_t width = ctx.input(kHsigmoidX).shape[1];
+  const int64_t width = ctx.input(kHsigmoidW).shape[1];
   const int64_t longest = ctx.output(kPreOut).shape[1];
   const int64_t grain = kElementwiseGrain / (width * longest + 1) + 1;
   ParallelFor(ctx.num_threads(), std::ssize(paths), grain, [&](int64_t begin, int64_t end) {
@@ -108,7 +108,7 @@ HsigmoidAttrs ReadHsigmoidAttrs(AttrReader& reader) {
 absl::StatusOr<Shape> ResolveHsigmoid(const OpContext& ctx) {
   const Shape& x = ctx.input(kHsigmoidX).shape;
   const Shape& w = ctx.input(kHsigmoidW).shape;
-  if (x.rank() != 2 || w.rank() != 2 || x[1] != w[1]) {
+  if (x.rank() < 2 || w.rank() != 2 || x.numel(1, x.rank()) != w[1]) {
     return InvalidArgument("input 'X' has shape ", ToString(x), " and 'W' ", ToString(w),
                            ", expected [N,D] and [K,D]");
   }

@@ -26,8 +26,8 @@ inline constexpr int kHsigmoidTable = 3;
 inline constexpr int kHsigmoidCode = 4;
 inline constexpr int kHsigmoidBias = 5;
 
-// Checks X [N,D], W [K,D], Label [N,1], PathTable and PathCode [N,L], Bias [K,1]; the shape of
-// PreOut, [N, nodes of the longest way].
+// Checks X [N,D], whose rows may have several dims, W [K,D], Label [N,1], PathTable and PathCode
+// [N,L], Bias [K,1]; the shape of PreOut, [N, nodes of the longest way].
 absl::StatusOr<Shape> ResolveHsigmoid(const OpContext& ctx);
 
 // One node on the way to a class.

@@ -34,7 +34,7 @@ absl::Status HierarchicalSigmoidGrad(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const auto paths, FindPaths(ctx));
   const Tensor& x = ctx.input(kHsigmoidX);
   const Tensor& w = ctx.input(kHsigmoidW);
-  const int64_t width = x.shape[1], longest = ctx.input(kPreOut).shape[1];
+  const int64_t width = w.shape[1], longest = ctx.input(kPreOut).shape[1];
   std::vector<int64_t> used;
   for (const auto& path : paths) {
     for (const TreeNode& node : path) used.push_back(node.row);

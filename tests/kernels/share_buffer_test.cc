@@ -96,5 +96,27 @@ TEST(HierarchicalSigmoid, TakesLabelsOfOneDimension) {
             Values<float>(OutputsOf(With(run, 2, Tensor::Of<int64_t>({2}, {3, 1})))[0]));
 }
 
+TEST(HierarchicalSigmoid, TakesRowsOfSeveralDims) {
+  const std::vector<std::pair<std::string, Tensor>> inputs = {
+      {"X", Numbers({2, 6}, 1)},
+      {"W", Numbers({3, 6}, 2)},
+      {"Label", Tensor::Of<int64_t>({2, 1}, {3, 1})}};
+  const OpRun forward = {"hierarchical_sigmoid", inputs, {"Out", "PreOut"}, "num_classes=4"};
+  OpRun backward = {"hierarchical_sigmoid_grad", inputs, {"X@GRAD", "W@GRAD"}, "num_classes=4"};
+  backward.inputs.emplace_back("PreOut", OutputsOf(forward)[1]);
+  backward.inputs.emplace_back("Out@GRAD", Numbers({2, 1}, 3));
+  for (const Shape& shape : {Shape{2, 1, 6}, Shape{2, 3, 2}, Shape{2, 6, 1}}) {
+    Tensor x = inputs[0].second;
+    x.shape = shape;
+    EXPECT_EQ(Values<float>(OutputsOf(With(forward, 0, x))[0]),
+              Values<float>(OutputsOf(forward)[0]));
+    const std::vector<Tensor> gradients = OutputsOf(With(backward, 0, x));
+    EXPECT_EQ(gradients[0].shape, shape);
+    for (int i : {0, 1}) {
+      EXPECT_EQ(Values<float>(gradients[i]), Values<float>(OutputsOf(backward)[i]));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace interp::testing
