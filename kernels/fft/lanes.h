@@ -4,6 +4,7 @@
 // A step splits transforms of `radix * span` elements into `radix` ones of `span`. It reads
 // element (i, r, k) of [count][radix][span], i innermost, and writes (i, k, r) of
 // [radix][count][span] (Stockham), so results come out in order and no step works in place.
+// Long because each kind of radix has its code.
 #pragma once
 
 #include <cstdint>
