@@ -97,6 +97,18 @@ class Tensor {
   void* data_ = nullptr;
 };
 
+// Shape, dtype, layout and LoD; the memory of `to` stays.
+inline void CopyMetadata(const Tensor& from, Tensor& to) {
+  to.shape = from.shape;
+  to.dtype = from.dtype;
+  to.layout = from.layout;
+  to.lod = from.lod;
+}
+// Whether all that CopyMetadata copies is equal.
+inline bool SameMetadata(const Tensor& a, const Tensor& b) {
+  return a.shape == b.shape && a.dtype == b.dtype && a.layout == b.layout && a.lod == b.lod;
+}
+
 // A feed, a fetch or a parameter with the name of its variable.
 using NamedTensor = std::pair<std::string, Tensor>;
 

@@ -118,10 +118,6 @@ std::shared_ptr<Pool> MakeHostPool(const CoreOptions& options) {
                                            .fail = options.fail_allocation});
 }
 
-bool SameMetadata(const Tensor& a, const Tensor& b) {
-  return a.shape == b.shape && a.dtype == b.dtype && a.lod == b.lod;
-}
-
 // Gives each fetch memory of its own: whoever has them may write into one. What is fed, and what a
 // scope holds, may be what an earlier run gave. The copies are the caller's, and no part of what
 // variables take.

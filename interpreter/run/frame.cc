@@ -13,10 +13,6 @@
 namespace interp {
 namespace {
 
-bool SameMetadata(const Tensor& a, const Tensor& b) {
-  return a.shape == b.shape && a.dtype == b.dtype && a.layout == b.layout && a.lod == b.lod;
-}
-
 void CopyType(const Tensor& from, Tensor& to) {
   to.shape = from.shape;
   to.dtype = from.dtype;

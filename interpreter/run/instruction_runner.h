@@ -20,14 +20,6 @@ namespace interp {
 
 class Frame;
 
-// Shape, dtype, layout and LoD; memory stays.
-inline void CopyMetadata(const Tensor& from, Tensor& to) {
-  to.shape = from.shape;
-  to.dtype = from.dtype;
-  to.layout = from.layout;
-  to.lod = from.lod;
-}
-
 struct RunnerOptions {
   int num_threads = 1;  // inside an op
   Algorithms algorithms = Algorithms::kFast;

@@ -30,6 +30,20 @@ TEST(TensorTest, AllocateReusesMemoryItOwnsAlone) {
   EXPECT_NE(t.raw_data(), shared.raw_data());
 }
 
+TEST(TensorTest, CopiedMetadataAreTheSameAndMemoryStays) {
+  Tensor from = Tensor::Of<float>({1, 2, 1, 1}, {1, 2});
+  from.layout = Layout::kChannelsLast;
+  from.lod = {{0, 1}};
+  Tensor to = Tensor::Of<int32_t>({1}, {7});
+  const void* memory = to.raw_data();
+  EXPECT_FALSE(SameMetadata(from, to));
+  CopyMetadata(from, to);
+  EXPECT_TRUE(SameMetadata(from, to));
+  EXPECT_EQ(to.raw_data(), memory);
+  to.layout = Layout::kPlain;
+  EXPECT_FALSE(SameMetadata(from, to));
+}
+
 TEST(TensorTest, AllocateNeverReusesBorrowedMemory) {
   const float values[] = {1, 2};
   Tensor t = Tensor::Borrow(DType::kFloat32, {2}, values);
