@@ -67,7 +67,7 @@ void AddPart(KernelContext& ctx, int operand, const Part& part) {
   grad.shape = *BroadcastShapes(ctx.input(kX).shape, ctx.input(kY).shape, kTrailingAxis);
   const std::complex<T>* from = grad.data<std::complex<T>>();
   T* const sums = out->mutable_data<T>();
-  const DimStrides steps = BroadcastStrides(*out, grad.shape.rank(), kTrailingAxis);
+  const Strides steps = BroadcastStrides(*out, grad.shape.rank(), kTrailingAxis);
   LoopNest nest;
   for (int i = 0; i < grad.shape.rank(); ++i) nest.Add({grad.shape[i], steps[i], 0});
   const int64_t count = nest.count();

@@ -11,6 +11,7 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/strided_copy.h"
 #include "kernels/nn/conv_onednn.h"
+#include "kernels/util/strides.h"
 
 namespace interp::cuda {
 namespace {
@@ -64,12 +65,6 @@ std::vector<int64_t> DimsOf(const ConvProblem& problem, TensorId id) {
 int64_t SizeOfTensor(const ConvProblem& problem, TensorId id) {
   const std::vector<int64_t> dims = DimsOf(problem, id);
   return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
-}
-
-std::vector<int64_t> DenseStrides(absl::Span<const int64_t> dims) {
-  std::vector<int64_t> strides(dims.size(), 1);
-  for (size_t d = dims.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * dims[d + 1];
-  return strides;
 }
 
 cudnnDataType_t CudnnTypeOf(DType dtype) {

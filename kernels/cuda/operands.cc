@@ -5,7 +5,7 @@
 namespace interp::cuda {
 
 Shape AlignedDims(const Tensor& operand, const Shape& out, int axis) {
-  const DimStrides strides = BroadcastStrides(operand, out.rank(), axis);
+  const Strides strides = BroadcastStrides(operand, out.rank(), axis);
   Shape dims = out;
   for (int d = 0; d < out.rank(); ++d) {
     if (strides[d] == 0) dims[d] = 1;

@@ -147,8 +147,8 @@ inline absl::StatusOr<Rows> RowsOf(const Shape& x, const Shape& y) {
   INTERP_ASSIGN_OR_RETURN(rows.shape, BroadcastShapes(x_row.shape, y_row.shape, kTrailingAxis));
   const int rank = rows.shape.rank();
   if (rank == kMaxRank) return InvalidArgument("the result has rank ", kMaxRank + 1);
-  const DimStrides x_steps = BroadcastStrides(x_row, rank, kTrailingAxis);
-  const DimStrides y_steps = BroadcastStrides(y_row, rank, kTrailingAxis);
+  const Strides x_steps = BroadcastStrides(x_row, rank, kTrailingAxis);
+  const Strides y_steps = BroadcastStrides(y_row, rank, kTrailingAxis);
   for (int i = 0; i < rank; ++i) rows.loops.Add({rows.shape[i], x_steps[i], y_steps[i]});
   rows.x_width = x_row.shape.numel();
   rows.y_width = y_row.shape.numel();

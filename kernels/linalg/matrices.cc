@@ -88,15 +88,15 @@ absl::StatusOr<BatchPairs> PairBatches(const Shape& x, const Shape& y) {
   INTERP_ASSIGN_OR_RETURN(pairs.batch, BroadcastShapes(x, y, kTrailingAxis));
   const int rank = pairs.batch.rank();
   const auto steps_of = [rank](const Shape& shape) {
-    DimStrides steps = {};
+    Strides steps = {};
     int64_t step = 1;
     for (int i = shape.rank() - 1; i >= 0; step *= shape[i--]) {
       steps[rank - shape.rank() + i] = shape[i] == 1 ? 0 : step;
     }
     return steps;
   };
-  const DimStrides x_steps = steps_of(x);
-  const DimStrides y_steps = steps_of(y);
+  const Strides x_steps = steps_of(x);
+  const Strides y_steps = steps_of(y);
   for (int i = 0; i < rank; ++i) pairs.loops.Add({pairs.batch[i], x_steps[i], y_steps[i]});
   return pairs;
 }

@@ -15,7 +15,7 @@ AddmmAttrs ReadAddmmAttrs(AttrReader& reader) {
 }
 
 std::array<int64_t, 2> AddmmInputSteps(const Tensor& input) {
-  const DimStrides steps = BroadcastStrides(input, 2, kTrailingAxis);
+  const Strides steps = BroadcastStrides(input, 2, kTrailingAxis);
   return {steps[0], steps[1]};
 }
 

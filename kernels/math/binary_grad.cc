@@ -41,7 +41,7 @@ bool CoversOutput(const Tensor& operand, const Tensor& grad) {
 
 ReducePlan PlanSum(const Side& side) {
   const int rank = side.grad->shape.rank();
-  const DimStrides out = BroadcastStrides(*side.self_grad, rank, side.axis);
+  const Strides out = BroadcastStrides(*side.self_grad, rank, side.axis);
   DimSet reduced;
   for (int i = 0; i < rank; ++i) reduced[i] = out[i] == 0;
   return PlanReduce(*side.grad, reduced, out);

@@ -59,9 +59,9 @@ bool CoversOutput(const Tensor& operand, const Tensor& grad);
 template <typename T, typename Body>
 void ForEachPieceOf(const Tensor& operand, const Side& side, const Body& body) {
   const Tensor& grad = *side.grad;
-  const DimStrides strides = BroadcastStrides(operand, grad.shape.rank(), side.axis);
-  ForEachPiece(PlanBroadcast(DimStridesOf(grad), strides, grad), side.num_threads,
-               operand.data<T>(), body);
+  const Strides strides = BroadcastStrides(operand, grad.shape.rank(), side.axis);
+  ForEachPiece(PlanBroadcast(StridesOf(grad), strides, grad), side.num_threads, operand.data<T>(),
+               body);
 }
 
 // Elements of Out@GRAD and of the other operand, as a source of RunReduce.

@@ -49,7 +49,7 @@ absl::Status Dist(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Tensor difference, Difference<T>(ctx));
   DimSet all;
   for (int i = 0; i < difference.shape.rank(); ++i) all[i] = true;
-  const ReducePlan plan = PlanReduce(difference, all, DimStrides{});
+  const ReducePlan plan = PlanReduce(difference, all, Strides{});
   WithNorm<T>(ctx.attrs<DistAttrs>().order, [&](const auto& sum, const auto& finish) {
     RunReduce(plan, ctx.num_threads(), difference.data<T>(), ctx.output(kOut).mutable_data<T>(),
               sum, [&finish](auto total, int64_t at) { return static_cast<T>(finish(total, at)); });

@@ -35,7 +35,7 @@ absl::Status InferLerp(InferContext& ctx) {
 template <typename Visit>
 void ForEachTriple(const Shape& shape, const std::array<const Tensor*, 3>& operands,
                    const Visit& visit) {
-  std::array<DimStrides, 3> steps;
+  std::array<Strides, 3> steps;
   for (size_t k = 0; k < 3; ++k) {
     Tensor plain;
     plain.shape = operands[k]->shape;

@@ -55,9 +55,9 @@ absl::Status NormGrad(KernelContext& ctx) {
               return PerOutput<T>{static_cast<T>(inverse),
                                   static_cast<T>(sum * inverse * inverse * inverse)};
             });
-  const DimStrides strides = BroadcastStrides(norm_tensor, x_tensor.shape.rank(), kTrailingAxis);
-  ForEachPiece(PlanBroadcast(DimStridesOf(x_grad_tensor), strides, x_grad_tensor),
-               ctx.num_threads(), static_cast<const PerOutput<T>*>(factors),
+  const Strides strides = BroadcastStrides(norm_tensor, x_tensor.shape.rank(), kTrailingAxis);
+  ForEachPiece(PlanBroadcast(StridesOf(x_grad_tensor), strides, x_grad_tensor), ctx.num_threads(),
+               static_cast<const PerOutput<T>*>(factors),
                [=](int64_t begin, int64_t n, const PerOutput<T>* values) {
                  for (int64_t i = 0; i < n; ++i) {
                    x_grad[begin + i] = grad[begin + i] * values[i].a - x[begin + i] * values[i].b;

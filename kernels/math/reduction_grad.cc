@@ -38,8 +38,8 @@ absl::Status InferReductionGrad(InferContext& ctx) {
 absl::StatusOr<BroadcastPlan> PlanReductionGrad(const KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const DimSet reduced, DimsOf(ctx));
   const Tensor& x_grad = ctx.output(kXGrad);
-  const DimStrides strides = KeptStrides(ctx.input(kOutGrad), reduced, x_grad.shape.rank());
-  return PlanBroadcast(DimStridesOf(x_grad), strides, x_grad);
+  const Strides strides = KeptStrides(ctx.input(kOutGrad), reduced, x_grad.shape.rank());
+  return PlanBroadcast(StridesOf(x_grad), strides, x_grad);
 }
 
 }  // namespace interp

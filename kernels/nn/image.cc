@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/util/strides.h"
 #include "kernels/util/transpose_plane.h"
 
 namespace interp::nn {
@@ -51,17 +52,7 @@ int64_t ImageView::pixels() const {
 
 ImageView ViewImage(const Shape& shape, Layout layout, bool channels_last_dims) {
   const int rank = shape.rank();
-  // Strides by position in `shape`.
-  std::array<int64_t, kMaxRank> strides = {};
-  int64_t stride = 1;
-  if (layout == Layout::kChannelsLast && rank > 2) {
-    strides[1] = stride;
-    stride *= shape[1];
-    for (int i = rank - 1; i >= 2; stride *= shape[i--]) strides[i] = stride;
-    strides[0] = stride;
-  } else {
-    for (int i = rank - 1; i >= 0; stride *= shape[i--]) strides[i] = stride;
-  }
+  const Strides strides = StridesOf(shape, layout);  // by position in `shape`
   ImageView view;
   view.rank = rank;
   for (int i = 0; i < rank; ++i) {

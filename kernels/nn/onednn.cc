@@ -5,6 +5,7 @@
 #include <new>
 
 #include "kernels/util/parallel_for.h"
+#include "kernels/util/strides.h"
 
 namespace interp::nn {
 
@@ -43,14 +44,9 @@ absl::Status StatusOfException(const std::exception& exception) {
 
 MemDesc StridedDesc(absl::Span<const int64_t> dims, absl::Span<const int64_t> strides,
                     dnnl::memory::data_type type) {
-  dnnl::memory::dims row_major(dims.size());
-  if (strides.empty()) {
-    int64_t stride = 1;
-    for (size_t i = dims.size(); i-- > 0; stride *= dims[i]) row_major[i] = stride;
-  } else {
-    row_major.assign(strides.begin(), strides.end());
-  }
-  return MemDesc(dnnl::memory::dims(dims.begin(), dims.end()), type, row_major);
+  return MemDesc(
+      dnnl::memory::dims(dims.begin(), dims.end()), type,
+      strides.empty() ? DenseStrides(dims) : dnnl::memory::dims(strides.begin(), strides.end()));
 }
 
 MemDesc AnyDesc(absl::Span<const int64_t> dims, dnnl::memory::data_type type) {

@@ -41,8 +41,8 @@ absl::Status InferRepeatGrad(InferContext& ctx) {
 
 // Out@GRAD as repeats, which are added up, and elements of X, dimension by dimension.
 ReducePlan PlanRepeats(const Tensor& out_grad, const Tensor& x_grad) {
-  const std::array<int64_t, kMaxRank> from = DimStridesOf(out_grad);
-  const std::array<int64_t, kMaxRank> to = DimStridesOf(x_grad);
+  const Strides from = StridesOf(out_grad);
+  const Strides to = StridesOf(x_grad);
   const int rank = out_grad.shape.rank();
   const int added = rank - x_grad.shape.rank();
   ReducePlan plan;

@@ -122,12 +122,7 @@ absl::Status FusedTranspose(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<TransposeAttrs>();
   INTERP_ASSIGN_OR_RETURN(const Shape shape, SqueezedX(ctx));
   const int rank = shape.rank();
-  Strides from = {};
-  int64_t stride = 1;
-  for (int i = rank - 1; i >= 0; --i) {
-    from[i] = stride;
-    stride *= shape[i];
-  }
+  const Strides from = StridesOf(shape, Layout::kPlain);
   CopyDims dims;
   int64_t inner = shape.numel();
   for (int i = 0; i < rank; ++i) {

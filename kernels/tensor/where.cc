@@ -50,7 +50,7 @@ absl::Status InferBroadcastWhere(InferContext& ctx) {
 }
 
 // How the three operands lie along the dims of the result; 0 where one is repeated.
-using Steps = std::array<DimStrides, 3>;
+using Steps = std::array<Strides, 3>;
 
 // The result as rows: dims [0, first) are around them, the others one row, along which each operand
 // steps by `row[i]`, 1 or 0.

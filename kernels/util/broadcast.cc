@@ -289,11 +289,11 @@ absl::StatusOr<Shape> BroadcastShapes(const Shape& x, const Shape& y, int axis) 
   return out;
 }
 
-DimStrides BroadcastStrides(const Tensor& operand, int out_rank, int axis) {
-  const DimStrides own = DimStridesOf(operand);
+Strides BroadcastStrides(const Tensor& operand, int out_rank, int axis) {
+  const Strides own = StridesOf(operand);
   const int rank = operand.shape.rank();
   const int first = FirstDim(out_rank - rank, axis);
-  DimStrides strides = {};
+  Strides strides = {};
   for (int i = 0; i < CountedDims(operand.shape, out_rank, axis); ++i) {
     strides[first + i] = operand.shape[i] == 1 ? 0 : own[i];
   }
@@ -311,7 +311,7 @@ BroadcastPlan PlanBroadcast(const Tensor& x, const Tensor& y, const Tensor& out,
   return PlanBroadcast(BroadcastStrides(x, rank, axis), BroadcastStrides(y, rank, axis), out);
 }
 
-BroadcastPlan PlanBroadcast(const DimStrides& x, const DimStrides& y, const Tensor& out) {
+BroadcastPlan PlanBroadcast(const Strides& x, const Strides& y, const Tensor& out) {
   BroadcastPlan plan;
   plan.numel = out.numel();
   const std::array<int, kMaxRank> order = MemoryOrder(out);

@@ -65,10 +65,10 @@ BroadcastPlan PlanBroadcast(const Tensor& x, const Tensor& y, const Tensor& out,
 
 // Strides of an operand along the dimensions of an output of `out_rank` dimensions; 0 where it is
 // broadcast.
-DimStrides BroadcastStrides(const Tensor& operand, int out_rank, int axis);
+Strides BroadcastStrides(const Tensor& operand, int out_rank, int axis);
 
 // The loops for an output and two operands with those strides.
-BroadcastPlan PlanBroadcast(const DimStrides& x, const DimStrides& y, const Tensor& out);
+BroadcastPlan PlanBroadcast(const Strides& x, const Strides& y, const Tensor& out);
 
 // True when the operand with this step (&Loop::x_step or &Loop::y_step) lies in memory as the
 // output does. Only such an operand may share its memory with the output.

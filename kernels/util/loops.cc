@@ -13,17 +13,6 @@ std::array<int, kMaxRank> MemoryOrder(const Tensor& tensor) {
   return order;
 }
 
-DimStrides DimStridesOf(const Tensor& tensor) {
-  const std::array<int, kMaxRank> order = MemoryOrder(tensor);
-  DimStrides strides = {};
-  int64_t stride = 1;
-  for (int i = tensor.shape.rank() - 1; i >= 0; --i) {
-    strides[order[i]] = stride;
-    stride *= tensor.shape[order[i]];
-  }
-  return strides;
-}
-
 LoopCursor::LoopCursor(const LoopNest& nest, int64_t index) : nest_(nest) {
   // Iteration 0 is 0 everywhere, also in a nest without iterations.
   for (int i = nest.size() - 1; i >= 0 && index != 0; --i) {

@@ -1,20 +1,16 @@
-// Nested loops over tensors, whatever their layout: strides of logical dimensions, and as few loops
-// as a walk over two tensors needs.
+// Nested loops over tensors, whatever their layout: as few as a walk over two tensors needs.
 #pragma once
 
 #include <array>
 #include <cstdint>
 
 #include "core/tensor.h"
+#include "kernels/util/strides.h"
 
 namespace interp {
 
 // Logical dimensions of the tensor from the slowest to the fastest in memory.
 std::array<int, kMaxRank> MemoryOrder(const Tensor& tensor);
-
-// Elements between neighbours along each logical dimension.
-using DimStrides = std::array<int64_t, kMaxRank>;
-DimStrides DimStridesOf(const Tensor& tensor);
 
 // One loop of a walk over two tensors: how far each moves per iteration, in elements.
 struct Loop {

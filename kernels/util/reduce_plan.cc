@@ -31,10 +31,10 @@ Shape ReducedShape(const Shape& x, const DimSet& reduced, bool keep_dim) {
   return out;
 }
 
-DimStrides KeptStrides(const Tensor& out, const DimSet& reduced, int rank) {
+Strides KeptStrides(const Tensor& out, const DimSet& reduced, int rank) {
   const bool keep_dim = out.shape.rank() == rank;  // or nothing is reduced: the same
-  const DimStrides own = DimStridesOf(out);
-  DimStrides strides = {};
+  const Strides own = StridesOf(out);
+  Strides strides = {};
   for (int i = 0, o = 0; i < rank; ++i) {
     if (!reduced[i]) strides[i] = own[keep_dim ? i : o];
     if (keep_dim || !reduced[i]) ++o;
@@ -46,10 +46,10 @@ ReducePlan PlanReduce(const Tensor& x, const DimSet& reduced, const Tensor& out)
   return PlanReduce(x, reduced, KeptStrides(out, reduced, x.shape.rank()));
 }
 
-ReducePlan PlanReduce(const Tensor& x, const DimSet& reduced, const DimStrides& out) {
+ReducePlan PlanReduce(const Tensor& x, const DimSet& reduced, const Strides& out) {
   const int rank = x.shape.rank();
   const std::array<int, kMaxRank> order = MemoryOrder(x);
-  const DimStrides x_strides = DimStridesOf(x);
+  const Strides x_strides = StridesOf(x);
   ReducePlan plan;
   plan.inner = {1, 1, 1};
   bool any = false;

@@ -33,10 +33,10 @@ struct ReducePlan {
 ReducePlan PlanReduce(const Tensor& x, const DimSet& reduced, const Tensor& out);
 
 // The same for an output with these strides along the dimensions of x.
-ReducePlan PlanReduce(const Tensor& x, const DimSet& reduced, const DimStrides& out);
+ReducePlan PlanReduce(const Tensor& x, const DimSet& reduced, const Strides& out);
 
 // Strides of a reduction's output along the dimensions of its input; 0 where they are reduced.
-DimStrides KeptStrides(const Tensor& out, const DimSet& reduced, int rank);
+Strides KeptStrides(const Tensor& out, const DimSet& reduced, int rank);
 
 namespace reduce {
 

@@ -206,21 +206,6 @@ void FillElements(int num_threads, size_t element_bytes, const void* value, void
   CopyStrided(num_threads, element_bytes, absl::MakeConstSpan(&row, 1), value, dst);
 }
 
-Strides StridesOf(const Shape& shape, Layout layout) {
-  Strides strides = {};
-  const bool channels_last = layout == Layout::kChannelsLast && shape.rank() >= 3;
-  int64_t step = channels_last ? shape[1] : 1;
-  for (int i = shape.rank() - 1; i >= 0; --i) {
-    if (channels_last && i == 1) {
-      strides[i] = 1;
-      continue;
-    }
-    strides[i] = step;
-    step *= shape[i];
-  }
-  return strides;
-}
-
 void CopyTensor(int num_threads, const Tensor& in, Tensor& out) {
   const Strides from = StridesOf(in);
   const Strides to = StridesOf(out);

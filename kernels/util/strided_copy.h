@@ -10,13 +10,13 @@
 // Cost: no allocation; simplifying takes some tens of nanoseconds.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "core/tensor.h"
+#include "kernels/util/strides.h"
 
 namespace interp {
 
@@ -39,11 +39,6 @@ void CopyStrided(int num_threads, size_t element_bytes, absl::Span<const CopyDim
 // Writes `count` copies of the element at `value`.
 void FillElements(int num_threads, size_t element_bytes, const void* value, void* dst,
                   int64_t count);
-
-// Elements from one index to the next along every logical dimension of a dense tensor.
-using Strides = std::array<int64_t, kMaxRank>;
-Strides StridesOf(const Shape& shape, Layout layout);
-inline Strides StridesOf(const Tensor& tensor) { return StridesOf(tensor.shape, tensor.layout); }
 
 // Copies `in` to `out` across layouts. REQUIRES: same shape and dtype, both have memory.
 void CopyTensor(int num_threads, const Tensor& in, Tensor& out);

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 // Where the element with this logical index lies in memory.
 int64_t OffsetOf(const Tensor& tensor, const std::vector<int64_t>& index) {
-  const std::array<int64_t, kMaxRank> strides = DimStridesOf(tensor);
+  const Strides strides = StridesOf(tensor);
   int64_t offset = 0;
   for (int i = 0; i < tensor.shape.rank(); ++i) offset += index[i] * strides[i];
   return offset;

@@ -40,8 +40,8 @@ Tensor Digits(const Shape& shape, Layout layout = Layout::kPlain) {
 // Adds every element to its output, found by logical index.
 Tensor SumByIndex(const Tensor& x, const DimSet& reduced, bool keep_dim, Layout out_layout) {
   Tensor out = Zeros(ReducedShape(x.shape, reduced, keep_dim), out_layout);
-  const std::array<int64_t, kMaxRank> x_strides = DimStridesOf(x);
-  const std::array<int64_t, kMaxRank> out_strides = DimStridesOf(out);
+  const Strides x_strides = StridesOf(x);
+  const Strides out_strides = StridesOf(out);
   for (int64_t n = 0; n < x.numel(); ++n) {
     int64_t from = 0, to = 0, rest = n;
     for (int d = x.shape.rank() - 1, o = out.shape.rank() - 1; d >= 0; --d) {
