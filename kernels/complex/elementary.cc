@@ -13,7 +13,7 @@ template <auto function, typename C>
 absl::Status Map(KernelContext& ctx) {
   const C* const x = ctx.input(0).data<C>();
   C* const out = ctx.output(0).mutable_data<C>();
-  ParallelFor(ctx.num_threads(), ctx.output(0).numel(), kElementwiseGrain / 16,
+  ParallelFor(ctx.num_threads(), ctx.output(0).numel(), GrainFor(16),
               [=](int64_t begin, int64_t end) {
                 for (int64_t i = begin; i < end; ++i) out[i] = function(x[i]);
               });
@@ -27,10 +27,9 @@ absl::Status MapGrad(KernelContext& ctx) {
   const C* const grad = ctx.input(unary_grad::kOutGrad).data<C>();
   Tensor& x_grad = ctx.output(unary_grad::kXGrad);
   C* const out = x_grad.mutable_data<C>();
-  ParallelFor(ctx.num_threads(), x_grad.numel(), kElementwiseGrain / 16,
-              [=](int64_t begin, int64_t end) {
-                for (int64_t i = begin; i < end; ++i) out[i] = grad[i] * std::conj(slope(value[i]));
-              });
+  ParallelFor(ctx.num_threads(), x_grad.numel(), GrainFor(16), [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] = grad[i] * std::conj(slope(value[i]));
+  });
   return absl::OkStatus();
 }
 

@@ -181,7 +181,7 @@ absl::Status Differentiate(KernelContext& ctx, const std::vector<Sequence>& sequ
   std::fill_n(backward.pairs, rows * tags, T{0});
   const T* const g = ctx.input(kCostGrad).data<T>();
   const auto count = std::ssize(sequences);
-  const int64_t grain = 1 + kElementwiseGrain * count / (rows * tags * tags + 1);
+  const int64_t grain = GrainForShare(rows * tags * tags, count);
   INTERP_RETURN_IF_ERROR(ForEachSequence<T>(
       ctx, count, grain, 2 * tags,
       [&](int64_t i, T* scratch) { backward.Run(sequences[i], g[i], scratch, scratch + tags); }));

@@ -83,16 +83,15 @@ absl::Status WarpCtcGrad(KernelContext& ctx) {
   T* const grad = out->mutable_data<T>();
   const bool padded = ctx.has_input(kLogitsLength);
   const Offsets offsets = padded ? Offsets() : Offsets(ctx.input(kLogits).lod[0]);
-  ParallelFor(ctx.num_threads(), steps[0], kElementwiseGrain / (batch * tags) + 1,
-              [&](int64_t begin, int64_t end) {
-                for (int64_t t = begin; t < end; ++t) {
-                  for (int64_t i = 0; i < batch; ++i) {
-                    if (!padded && t >= offsets[i + 1] - offsets[i]) continue;
-                    const int64_t row = padded ? t * batch + i : offsets[i] + t;
-                    Scale(x + (t * batch + i) * tags, factors[i], tags, grad + row * tags);
-                  }
-                }
-              });
+  ParallelFor(ctx.num_threads(), steps[0], GrainFor(batch * tags), [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      for (int64_t i = 0; i < batch; ++i) {
+        if (!padded && t >= offsets[i + 1] - offsets[i]) continue;
+        const int64_t row = padded ? t * batch + i : offsets[i] + t;
+        Scale(x + (t * batch + i) * tags, factors[i], tags, grad + row * tags);
+      }
+    }
+  });
   return absl::OkStatus();
 }
 

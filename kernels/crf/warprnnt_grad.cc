@@ -30,12 +30,11 @@ absl::Status WarpRnntGrad(KernelContext& ctx) {
   const T* const factors = ctx.input(kLossGrad).data<T>();
   const T* const from = x.data<T>();
   T* const to = ctx.output(kInputGrad).mutable_data<T>();
-  ParallelFor(ctx.num_threads(), x.shape[0], kElementwiseGrain / size + 1,
-              [=](int64_t begin, int64_t end) {
-                for (int64_t i = begin; i < end; ++i) {
-                  for (int64_t k = i * size; k < (i + 1) * size; ++k) to[k] = from[k] * factors[i];
-                }
-              });
+  ParallelFor(ctx.num_threads(), x.shape[0], GrainFor(size), [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      for (int64_t k = i * size; k < (i + 1) * size; ++k) to[k] = from[k] * factors[i];
+    }
+  });
   return absl::OkStatus();
 }
 

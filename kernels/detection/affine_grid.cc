@@ -32,19 +32,18 @@ absl::Status AffineGrid(KernelContext& ctx) {
   const int64_t pixels = points.size();
   const T* const theta = ctx.input(kAffineTheta).data<T>();
   T* const out = ctx.output(kOutput).mutable_data<T>();
-  ParallelFor(ctx.num_threads(), image[0] * pixels, kElementwiseGrain / 8,
-              [&](int64_t begin, int64_t end) {
-                T point[4];
-                for (int64_t i = begin; i < end; ++i) {
-                  points.Get(i % pixels, point);
-                  const T* row = theta + i / pixels * rank * (rank + 1);
-                  for (int r = 0; r < rank; ++r, row += rank + 1) {
-                    T sum = 0;
-                    for (int k = 0; k <= rank; ++k) sum += point[k] * row[k];
-                    out[i * rank + r] = sum;
-                  }
-                }
-              });
+  ParallelFor(ctx.num_threads(), image[0] * pixels, GrainFor(8), [&](int64_t begin, int64_t end) {
+    T point[4];
+    for (int64_t i = begin; i < end; ++i) {
+      points.Get(i % pixels, point);
+      const T* row = theta + i / pixels * rank * (rank + 1);
+      for (int r = 0; r < rank; ++r, row += rank + 1) {
+        T sum = 0;
+        for (int k = 0; k <= rank; ++k) sum += point[k] * row[k];
+        out[i * rank + r] = sum;
+      }
+    }
+  });
   return absl::OkStatus();
 }
 

@@ -35,7 +35,7 @@ absl::Status AffineGridGrad(KernelContext& ctx) {
   const int64_t pixels = points.size();
   const T* const grad = ctx.input(kOutputGrad).data<T>();
   T* const theta_grad = ctx.output(kThetaGrad).mutable_data<T>();
-  const int64_t grain = kElementwiseGrain / (8 * pixels + 1) + 1;
+  const int64_t grain = GrainFor(8 * pixels);
   ParallelFor(ctx.num_threads(), image[0], grain, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
       double sums[12] = {};

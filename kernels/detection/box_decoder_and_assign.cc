@@ -83,7 +83,7 @@ absl::Status DecodeAndAssign(KernelContext& ctx) {
   const T* const scores = ctx.input(kBoxScore).data<T>();
   T* const boxes = ctx.output(kDecodeBox).mutable_data<T>();
   T* const assigned = ctx.output(kOutputAssignBox).mutable_data<T>();
-  const int64_t grain = kGrain / std::max<int64_t>(1, classes) + 1;
+  const int64_t grain = GrainFor(classes, kGrain);
   ParallelFor(ctx.num_threads(), rows, grain, [=](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       for (int64_t i = r * classes; i < (r + 1) * classes; ++i) {

@@ -65,7 +65,7 @@ void ImageGradient(KernelContext& ctx, const GridCase& c, T* x_grad) {
   // With few images the channels are cut as well.
   const int64_t blocks =
       batch >= ctx.num_threads() ? 1 : std::min<int64_t>(c.channels, ctx.num_threads());
-  const int64_t grain = kGrain / std::max<int64_t>(1, c.points) + 1;
+  const int64_t grain = GrainFor(c.points, kGrain);
   ParallelFor(ctx.num_threads(), batch * blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t image = task / blocks;

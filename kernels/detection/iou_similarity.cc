@@ -49,7 +49,7 @@ absl::Status IouSimilarity(KernelContext& ctx) {
   T* out = ctx.output(kOut).mutable_data<T>();
   const int64_t columns = ctx.input(kY).shape[0];
   const T pixel = ctx.attrs<IouAttrs>().normalized ? T{0} : T{1};
-  const int64_t grain = kElementwiseGrain / (columns + 1) + 1;
+  const int64_t grain = GrainFor(columns);
   ParallelFor(ctx.num_threads(), ctx.input(kX).shape[0], grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       for (int64_t j = 0; j < columns; ++j) {

@@ -164,7 +164,7 @@ std::vector<std::vector<Detection<T>>> DecayAll(KernelContext& ctx) {
   const int64_t num_classes = scores.shape[1], num_boxes = boxes.shape[1];
   const int64_t box_size = boxes.shape[2];
   std::vector<std::vector<Detection<T>>> by_class(scores.shape[0] * num_classes);
-  const int64_t grain = std::max<int64_t>(1, kElementwiseGrain / (num_boxes + 1));
+  const int64_t grain = GrainFor(num_boxes);
   ParallelFor(ctx.num_threads(), std::ssize(by_class), grain, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t image = task / num_classes, label = task % num_classes;

@@ -180,7 +180,7 @@ std::vector<std::vector<Detection>> SuppressAll(const Batch<T>& batch, const Nms
   const int64_t num_classes = batch.num_classes, num_images = batch.num_images();
   std::vector<std::vector<Detection>> by_class(num_images * num_classes);
   const int64_t per_task = batch.offsets.back() / std::max<int64_t>(num_images, 1) + 1;
-  const int64_t grain = std::max<int64_t>(1, kElementwiseGrain / per_task);
+  const int64_t grain = GrainFor(per_task);
   ParallelFor(num_threads, num_images * num_classes, grain, [&](int64_t begin, int64_t end) {
     std::vector<uint64_t> keys;
     KeptBoxes<T> boxes(batch.box_size, attrs.normalized);

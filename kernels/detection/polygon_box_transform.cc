@@ -1,6 +1,5 @@
 // polygon_box_transform: corners from their offsets, as text detectors give them. Input [N,2K,H,W]:
 // even channels are x, odd ones y offsets from a pixel of an image four times as large.
-#include <algorithm>
 
 #include "core/op_def.h"
 #include "kernels/util/parallel_for.h"
@@ -30,7 +29,7 @@ absl::Status PolygonBoxTransform(KernelContext& ctx) {
   const int64_t height = shape[2], width = shape[3];
   const T* const in = ctx.input(kInput).data<T>();
   T* const out = ctx.output(kOutput).mutable_data<T>();
-  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, width) + 1;
+  const int64_t grain = GrainFor(width);
   ParallelFor(ctx.num_threads(), shape[0] * shape[1] * height, grain,
               [=](int64_t begin, int64_t end) {
                 for (int64_t row = begin; row < end; ++row) {

@@ -46,7 +46,7 @@ absl::Status PsRoiPoolGrad(KernelContext& ctx) {
   const T* const grad = ctx.input(kOutGrad).data<T>();
   T* const to = x_grad.mutable_data<T>();
   std::fill_n(to, x_grad.numel(), T{0});
-  const int64_t grain = kElementwiseGrain / (16 * rois.shape[0] + 1) + 1;
+  const int64_t grain = GrainFor(16 * rois.shape[0]);
   ParallelFor(ctx.num_threads(), channels, grain, [&](int64_t begin, int64_t end) {
     for (int64_t region = 0; region < rois.shape[0]; ++region) {
       for (int64_t c = begin; c < end; ++c) {

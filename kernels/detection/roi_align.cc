@@ -6,7 +6,6 @@
 // made once per region and axis.
 #include "kernels/detection/roi_align.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -86,7 +85,7 @@ absl::Status RoiAlign(KernelContext& ctx) {
   std::vector<absl::Status> statuses(num_rois);
   T* out = ctx.output(kOut).mutable_data<T>();
   ParallelFor(
-      ctx.num_threads(), num_rois, kGrain / (roi_size + 1) + 1, [&](int64_t begin, int64_t end) {
+      ctx.num_threads(), num_rois, GrainFor(roi_size, kGrain), [&](int64_t begin, int64_t end) {
         RegionSamples<T> samples;
         for (int64_t r = begin; r < end; ++r) {
           statuses[r] =

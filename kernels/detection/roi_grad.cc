@@ -30,8 +30,8 @@ absl::Status InferRoiGrad(InferContext& ctx, const RoiGrid& grid, int out_grad) 
 // Calls body(first, last) for ranges of channels on several threads.
 template <typename Body>
 void ForChannels(KernelContext& ctx, const Shape& x, int64_t work, const Body& body) {
-  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, work / std::max<int64_t>(x[1], 1));
-  ParallelFor(ctx.num_threads(), x[1], grain + 1, body);
+  const int64_t grain = GrainForShare(work, x[1]);
+  ParallelFor(ctx.num_threads(), x[1], grain, body);
 }
 
 namespace align {

@@ -87,7 +87,7 @@ absl::Status RoiPool(KernelContext& ctx) {
   const T scale = grid.spatial_scale;
   T* const out = ctx.output(kOut).mutable_data<T>();
   Tensor* const argmax = ctx.optional_output(kArgmax);
-  const int64_t grain = kGrain / (channels * bins + 1) + 1;
+  const int64_t grain = GrainFor(channels * bins, kGrain);
   ParallelFor(ctx.num_threads(), rois.shape[0], grain, [&](int64_t begin, int64_t end) {
     std::vector<Span> rows, columns;
     for (int64_t r = begin; r < end; ++r) {

@@ -2,7 +2,6 @@
 // log(1 + exp(X[j] - X[label])), row by row.
 #include "kernels/loss/bpr_loss.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "kernels/util/parallel_for.h"
@@ -34,17 +33,16 @@ absl::Status Rows(KernelContext& ctx, const Index* labels) {
   INTERP_RETURN_IF_ERROR(CheckIndices(labels, rows, classes, "Label"));
   const T* const x = x_tensor.data<T>();
   T* const y = ctx.output(kY).mutable_data<T>();
-  ParallelFor(ctx.num_threads(), rows, kElementwiseGrain / (8 * classes) + 1,
-              [=](int64_t begin, int64_t end) {
-                for (int64_t row = begin; row < end; ++row) {
-                  const T* const at = x + row * classes;
-                  T sum = 0;
-                  for (int64_t j = 0; j < classes; ++j) {
-                    if (j != labels[row]) sum += SoftPlus(at[j] - at[labels[row]]);
-                  }
-                  y[row] = sum / static_cast<T>(classes - 1);
-                }
-              });
+  ParallelFor(ctx.num_threads(), rows, GrainFor(8 * classes), [=](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const T* const at = x + row * classes;
+      T sum = 0;
+      for (int64_t j = 0; j < classes; ++j) {
+        if (j != labels[row]) sum += SoftPlus(at[j] - at[labels[row]]);
+      }
+      y[row] = sum / static_cast<T>(classes - 1);
+    }
+  });
   return absl::OkStatus();
 }
 

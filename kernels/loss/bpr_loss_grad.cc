@@ -27,21 +27,20 @@ absl::Status Rows(KernelContext& ctx, const Index* labels) {
   const T* const x = x_tensor.data<T>();
   const T* const y_grad = ctx.input(kYGrad).data<T>();
   T* const x_grad = ctx.output(kXGrad).mutable_data<T>();
-  ParallelFor(ctx.num_threads(), rows, kElementwiseGrain / (8 * classes) + 1,
-              [=](int64_t begin, int64_t end) {
-                for (int64_t row = begin; row < end; ++row) {
-                  const T* const at = x + row * classes;
-                  T* const to = x_grad + row * classes;
-                  const T share = y_grad[row] / static_cast<T>(classes - 1);
-                  T sum = 0;
-                  for (int64_t j = 0; j < classes; ++j) {
-                    if (j == labels[row]) continue;
-                    to[j] = share / (T{1} + std::exp(at[labels[row]] - at[j]));
-                    sum += to[j];
-                  }
-                  to[labels[row]] = -sum;
-                }
-              });
+  ParallelFor(ctx.num_threads(), rows, GrainFor(8 * classes), [=](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const T* const at = x + row * classes;
+      T* const to = x_grad + row * classes;
+      const T share = y_grad[row] / static_cast<T>(classes - 1);
+      T sum = 0;
+      for (int64_t j = 0; j < classes; ++j) {
+        if (j == labels[row]) continue;
+        to[j] = share / (T{1} + std::exp(at[labels[row]] - at[j]));
+        sum += to[j];
+      }
+      to[labels[row]] = -sum;
+    }
+  });
   return absl::OkStatus();
 }
 

@@ -91,7 +91,7 @@ void HardCrossEntropy(const Lines& lines, const T* x, const Index* labels, int64
 // loss = -sum of label log(p) over each line.
 template <typename T>
 void SoftCrossEntropy(int num_threads, const Lines& lines, const T* x, const T* label, T* loss) {
-  ParallelFor(num_threads, lines.count(), LineGrain(lines.length), [=](int64_t begin, int64_t end) {
+  ParallelFor(num_threads, lines.count(), GrainFor(lines.length), [=](int64_t begin, int64_t end) {
     for (int64_t line = begin; line < end; ++line) {
       T sum = 0;
       int64_t at = lines.Start(line);

@@ -29,7 +29,7 @@ absl::Status HardGrad(KernelContext& ctx, const Lines& lines, int64_t ignored,
   T* const x_grad = ctx.output(kXGrad).mutable_data<T>();
   return WithIndices(ctx.input(kLabel), "Label", [&](const auto* labels) {
     INTERP_RETURN_IF_ERROR(CheckLabels(labels, lines.count(), lines.length, ignored));
-    ParallelFor(ctx.num_threads(), lines.count(), LineGrain(lines.length),
+    ParallelFor(ctx.num_threads(), lines.count(), GrainFor(lines.length),
                 [=](int64_t begin, int64_t end) {
                   const int64_t length = lines.length;
                   std::fill(x_grad + begin * length, x_grad + end * length, T{0});
@@ -67,7 +67,7 @@ absl::Status Run(KernelContext& ctx) {
   const T* const label = ctx.input(kLabel).data<T>();
   const T* const grad = ctx.input(kYGrad).data<T>();
   T* const x_grad = ctx.output(kXGrad).mutable_data<T>();
-  ParallelFor(ctx.num_threads(), lines.count(), LineGrain(lines.length),
+  ParallelFor(ctx.num_threads(), lines.count(), GrainFor(lines.length),
               [=](int64_t begin, int64_t end) {
                 for (int64_t line = begin; line < end; ++line) {
                   const int64_t stop = (line + 1) * lines.length;

@@ -29,7 +29,7 @@ void ForEachRun(int num_threads, const Lines& lines, const Body& body) {
   const bool columns = lines.inner > 1;
   const int64_t runs = columns ? lines.outer * lines.length : lines.outer;
   const int64_t n = columns ? lines.inner : lines.length;
-  ParallelFor(num_threads, runs, LineGrain(n), [&](int64_t begin, int64_t end) {
+  ParallelFor(num_threads, runs, GrainFor(n), [&](int64_t begin, int64_t end) {
     for (int64_t run = begin; run < end; ++run) {
       body(run * n, n, columns ? run / lines.length * lines.inner : run);
     }
@@ -64,7 +64,7 @@ void SoftGrad(int num_threads, const Lines& lines, const T* p, const T* label, c
 template <typename T, typename Index, typename Slope>
 void HardGrad(int num_threads, const Lines& lines, const T* p, const Index* labels, int64_t ignored,
               const T* grad, T* out, const Slope& slope) {
-  ParallelFor(num_threads, lines.count(), LineGrain(lines.length), [=](int64_t begin, int64_t end) {
+  ParallelFor(num_threads, lines.count(), GrainFor(lines.length), [=](int64_t begin, int64_t end) {
     for (int64_t line = begin; line < end; ++line) {
       const int64_t start = lines.Start(line);
       const bool counts = labels[line] != ignored;

@@ -106,7 +106,7 @@ void SearchShortLines(const T* x, int64_t length, int64_t n, I* out) {
 template <typename T, typename I, typename Better>
 void SearchAllShortLines(int num_threads, const T* x, const Lines& lines, I* out) {
   const int64_t tiles = (lines.outer + kShortTile - 1) / kShortTile;
-  const int64_t grain = LineGrain(lines.length * kShortTile);
+  const int64_t grain = GrainFor(lines.length * kShortTile);
   ParallelFor(num_threads, tiles, grain, [=](int64_t begin, int64_t end) {
     for (int64_t tile = begin; tile < end; ++tile) {
       const int64_t first = tile * kShortTile;
@@ -122,7 +122,7 @@ void SearchLines(int num_threads, const T* x, const Lines& lines, I* out) {
     return SearchAllShortLines<T, I, Better>(num_threads, x, lines, out);
   }
   const int64_t tiles = (lines.inner + kTile - 1) / kTile;
-  const int64_t grain = LineGrain(lines.length * std::min(lines.inner, kTile));
+  const int64_t grain = GrainFor(lines.length * std::min(lines.inner, kTile));
   ParallelFor(num_threads, lines.outer * tiles, grain, [=](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t first = task % tiles * kTile;

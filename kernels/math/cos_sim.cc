@@ -44,20 +44,22 @@ absl::Status CosSim(KernelContext& ctx) {
   T* const x_norm = ctx.output(kXNorm).mutable_data<T>();
   T* const y_norm = ctx.output(kYNorm).mutable_data<T>();
   const int64_t width = pairs.width;
-  ParallelFor(ctx.num_threads(), y_tensor.shape[0], pairs.grain(), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const T* const row = y + i * width;
-      y_norm[i] = static_cast<T>(std::sqrt(Dot(row, row, width)));
-    }
-  });
-  ParallelFor(ctx.num_threads(), pairs.rows, pairs.grain(), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const T* const row = x + i * width;
-      const int64_t other = pairs.row_of_y(i);
-      x_norm[i] = static_cast<T>(std::sqrt(Dot(row, row, width)));
-      out[i] = static_cast<T>(Dot(row, y + other * width, width) / x_norm[i] / y_norm[other]);
-    }
-  });
+  ParallelFor(ctx.num_threads(), y_tensor.shape[0], GrainFor(pairs.width),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                  const T* const row = y + i * width;
+                  y_norm[i] = static_cast<T>(std::sqrt(Dot(row, row, width)));
+                }
+              });
+  ParallelFor(
+      ctx.num_threads(), pairs.rows, GrainFor(pairs.width), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const T* const row = x + i * width;
+          const int64_t other = pairs.row_of_y(i);
+          x_norm[i] = static_cast<T>(std::sqrt(Dot(row, row, width)));
+          out[i] = static_cast<T>(Dot(row, y + other * width, width) / x_norm[i] / y_norm[other]);
+        }
+      });
   return absl::OkStatus();
 }
 
@@ -125,7 +127,7 @@ absl::Status CosSimGrad(KernelContext& ctx) {
   if (Tensor* const x_grad = ctx.optional_output(kXGrad)) {
     T* const to = x_grad->mutable_data<T>();
     std::fill_n(to, x_grad->numel(), T{0});
-    ParallelFor(threads, pairs.rows, pairs.grain(), [&](int64_t begin, int64_t end) {
+    ParallelFor(threads, pairs.rows, GrainFor(pairs.width), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         AddGradient(x(i), y(pairs.row_of_y(i)), out[i], grad[i], width, to + i * width);
       }
@@ -134,7 +136,7 @@ absl::Status CosSimGrad(KernelContext& ctx) {
   if (Tensor* const y_grad = ctx.optional_output(kYGrad)) {
     T* const to = y_grad->mutable_data<T>();
     std::fill_n(to, y_grad->numel(), T{0});
-    ParallelFor(pairs.one_y ? 1 : threads, pairs.rows, pairs.grain(),
+    ParallelFor(pairs.one_y ? 1 : threads, pairs.rows, GrainFor(pairs.width),
                 [&](int64_t begin, int64_t end) {
                   for (int64_t i = begin; i < end; ++i) {
                     const int64_t row = pairs.row_of_y(i);

@@ -82,7 +82,7 @@ void RunCumSum(int num_threads, const CumSumAttrs& attrs, const Shape& shape, co
   const int64_t stride = attrs.reverse ? -lines.inner : lines.inner;
   const int64_t first = attrs.reverse ? std::max<int64_t>(lines.length - 1, 0) * lines.inner : 0;
   const int64_t tiles = (lines.inner + kCumSumTile - 1) / kCumSumTile;
-  const int64_t grain = LineGrain(lines.length * std::min(lines.inner, kCumSumTile));
+  const int64_t grain = GrainFor(lines.length * std::min(lines.inner, kCumSumTile));
   ParallelFor(num_threads, lines.outer * tiles, grain, [=](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t column = task % tiles * kCumSumTile;

@@ -16,8 +16,6 @@ struct RowPairs {
 
   // The row of Y that belongs to a row of X.
   int64_t row_of_y(int64_t row) const { return one_y ? 0 : row; }
-  // Rows per task.
-  int64_t grain() const { return kElementwiseGrain / std::max<int64_t>(width, 1) + 1; }
 };
 
 // Checks the shapes of X and Y: [N,...] and [N,...] or [1,...].

@@ -32,18 +32,19 @@ absl::Status Distance(KernelContext& ctx) {
   const T* const y = ctx.input(kY).data<T>();
   T* const difference = ctx.output(kDifference).mutable_data<T>();
   T* const out = ctx.output(kOut).mutable_data<T>();
-  ParallelFor(ctx.num_threads(), pairs.rows, pairs.grain(), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const T* const other = y + pairs.row_of_y(row) * width;
-      double sum = 0;
-      for (int64_t i = 0; i < width; ++i) {
-        const T value = x[row * width + i] - other[i];
-        difference[row * width + i] = value;
-        sum += static_cast<double>(value) * static_cast<double>(value);
-      }
-      out[row] = static_cast<T>(sum);
-    }
-  });
+  ParallelFor(ctx.num_threads(), pairs.rows, GrainFor(pairs.width),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t row = begin; row < end; ++row) {
+                  const T* const other = y + pairs.row_of_y(row) * width;
+                  double sum = 0;
+                  for (int64_t i = 0; i < width; ++i) {
+                    const T value = x[row * width + i] - other[i];
+                    difference[row * width + i] = value;
+                    sum += static_cast<double>(value) * static_cast<double>(value);
+                  }
+                  out[row] = static_cast<T>(sum);
+                }
+              });
   return absl::OkStatus();
 }
 
@@ -84,7 +85,7 @@ void AddRows(KernelContext& ctx, const RowPairs& pairs, T scale, bool one, Tenso
   const int64_t width = pairs.width;
   std::fill_n(to, to_tensor->numel(), T{0});
   const int threads = one ? 1 : ctx.num_threads();
-  ParallelFor(threads, pairs.rows, pairs.grain(), [&](int64_t begin, int64_t end) {
+  ParallelFor(threads, pairs.rows, GrainFor(pairs.width), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       T* const at = one ? to : to + row * width;
       for (int64_t i = 0; i < width; ++i) at[i] += scale * grad[row] * difference[row * width + i];

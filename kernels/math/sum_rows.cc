@@ -61,7 +61,7 @@ absl::Status AddTo(const KernelContext& ctx, const AllRows<T>& all, Tensor& out)
   const MergePlan plan = PlanMerge(all.rows);
   const int64_t width = RowWidth(out);
   T* const data = out.mutable_data<T>();
-  const int64_t grain = std::max<int64_t>(1, kElementwiseGrain / std::max<int64_t>(width, 1));
+  const int64_t grain = GrainFor(width);
   ParallelFor(ctx.num_threads(), plan.size(), grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       T* const to = data + plan.rows[i] * width;

@@ -46,7 +46,7 @@ void ForChannelBlocks(const ImageView& view, int num_threads, const Body& body) 
   constexpr int64_t kBlock = 16;  // a cache line of floats: threads do not share lines
   const int64_t blocks = (view.channels() + kBlock - 1) / kBlock;
   const int64_t work = view.batch() * view.pixels() * kBlock;
-  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, work) + 1;
+  const int64_t grain = GrainFor(work);
   ParallelFor(num_threads, blocks, grain, [&](int64_t begin, int64_t end) {
     body(begin * kBlock, std::min(end * kBlock, view.channels()));
   });
@@ -85,7 +85,7 @@ void MapChannels(const ImageView& view, const T* x, int64_t stride, const By& by
   const int64_t channels = view.channels();
   const int64_t pixels = view.pixels();
   if (IsChannelsLast(view)) {
-    const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, channels) + 1;
+    const int64_t grain = GrainFor(channels);
     ParallelFor(num_threads, view.batch() * pixels, grain, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i / pixels * stride;
@@ -96,7 +96,7 @@ void MapChannels(const ImageView& view, const T* x, int64_t stride, const By& by
     });
     return;
   }
-  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, pixels) + 1;
+  const int64_t grain = GrainFor(pixels);
   ParallelFor(num_threads, view.batch() * channels, grain, [=](int64_t begin, int64_t end) {
     for (int64_t map = begin; map < end; ++map) {
       const int64_t c = map % channels;

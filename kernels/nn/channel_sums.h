@@ -69,7 +69,7 @@ std::vector<double> SumPlanes(const ImageView& view, const OfImage& of_image, in
   const int64_t pixels = view.pixels();
   const int64_t width = kSums * channels;
   std::vector<double> sums(static_cast<size_t>(view.batch() * width));
-  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, pixels) + 1;
+  const int64_t grain = GrainFor(pixels);
   ParallelFor(num_threads, view.batch() * channels, grain, [&](int64_t begin, int64_t end) {
     for (int64_t map = begin; map < end; ++map) {
       const int64_t n = map / channels;
@@ -97,7 +97,7 @@ std::vector<double> SumByChannel(const ImageView& view, const Terms& terms, int 
   const int64_t total = view.batch() * pixels;
   const int64_t parts = (total + size - 1) / size;
   std::vector<double> sums(static_cast<size_t>(std::max<int64_t>(parts, 1) * kSums * channels));
-  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, size * channels) + 1;
+  const int64_t grain = GrainFor(size * channels);
   ParallelFor(num_threads, parts, grain, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
       double* to = sums.data() + part * kSums * channels;
@@ -133,7 +133,7 @@ std::vector<double> SumByImage(const ImageView& view, const Terms& terms, int nu
   const int64_t size = std::max<int64_t>(256, 16 * 1024 / std::max<int64_t>(channels, 1));
   const int64_t parts = std::max<int64_t>(1, (pixels + size - 1) / size);
   std::vector<double> sums(static_cast<size_t>(view.batch() * parts * width));
-  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, size * channels) + 1;
+  const int64_t grain = GrainFor(size * channels);
   ParallelFor(num_threads, view.batch() * parts, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t n = i / parts;

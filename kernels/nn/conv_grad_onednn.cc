@@ -170,13 +170,12 @@ absl::Status OnednnConvFilterGrad::RunParts(const KernelContext& ctx, const void
 void OnednnConvFilterGrad::AddUp(int num_threads) {
   const int64_t size = static_cast<int64_t>(sum_desc_.get_size() / sizeof(float));
   auto* sum = static_cast<float*>(parts_[0].sum.get_data_handle());
-  ParallelFor(num_threads, size, kElementwiseGrain / std::ssize(parts_),
-              [&](int64_t begin, int64_t end) {
-                for (size_t p = 1; p < parts_.size(); ++p) {
-                  const auto* from = static_cast<const float*>(parts_[p].sum.get_data_handle());
-                  for (int64_t i = begin; i < end; ++i) sum[i] += from[i];
-                }
-              });
+  ParallelFor(num_threads, size, GrainFor(std::ssize(parts_)), [&](int64_t begin, int64_t end) {
+    for (size_t p = 1; p < parts_.size(); ++p) {
+      const auto* from = static_cast<const float*>(parts_[p].sum.get_data_handle());
+      for (int64_t i = begin; i < end; ++i) sum[i] += from[i];
+    }
+  });
 }
 
 absl::Status OnednnConvFilterGrad::Run(const KernelContext& ctx, const void* in,

@@ -100,7 +100,7 @@ absl::Status DataNorm(KernelContext& ctx) {
   }
   const T* const x = x_tensor.data<T>();
   T* const y = ctx.output(kY).mutable_data<T>();
-  const int64_t grain = kElementwiseGrain / std::max<int64_t>(width, 1) + 1;
+  const int64_t grain = GrainFor(width);
   ParallelFor(ctx.num_threads(), x_tensor.shape[0], grain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       NormalizeRow(by, x + row * width, width, attrs.slot_dim, y + row * width);

@@ -118,7 +118,7 @@ struct DataNormRows {
  private:
   template <typename Body>
   void ForEachRow(int threads, const Body& body) const {
-    const int64_t grain = kElementwiseGrain / std::max<int64_t>(width, 1) + 1;
+    const int64_t grain = GrainFor(width);
     ParallelFor(threads, rows, grain, [&](int64_t first, int64_t last) {
       for (int64_t row = first; row < last; ++row) body(row);
     });

@@ -105,7 +105,7 @@ absl::Status Run(KernelContext& ctx) {
   float* const means = Floats(ctx.optional_output(kMean));
   float* const variances = Floats(ctx.optional_output(kVariance));
   const int64_t n = shape.numel(attrs.begin, shape.rank());
-  const int64_t grain = kElementwiseGrain / (4 * n) + 1;
+  const int64_t grain = GrainFor(4 * n);
   ParallelFor(ctx.num_threads(), shape.numel() / n, grain, [=, &attrs](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       float* const to = out + row * n;

@@ -1,6 +1,5 @@
 #include "kernels/nn/image.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "kernels/util/strides.h"
@@ -15,7 +14,7 @@ constexpr int64_t kCopyGrain = 16 * 1024;  // elements per thread
 template <typename T>
 void TransposeImages(const T* src, T* dst, int64_t batch, int64_t rows, int64_t cols,
                      int num_threads) {
-  const int64_t grain = std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(rows, 1));
+  const int64_t grain = GrainFor(rows, kCopyGrain);
   for (int64_t n = 0; n < batch; ++n) {
     const T* in = src + n * rows * cols;
     T* out = dst + n * rows * cols;

@@ -53,7 +53,7 @@ absl::Status LayerNorm(KernelContext& ctx) {
   C* means = DataOrNull<C>(ctx.optional_output(kMean));
   C* variances = DataOrNull<C>(ctx.optional_output(kVariance));
   const C epsilon = static_cast<C>(attrs.epsilon);
-  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, 4 * n) + 1;
+  const int64_t grain = GrainFor(4 * n);
   ParallelFor(ctx.num_threads(), rows, grain, [=](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const C mean = RowSum(x + r * n, n) / static_cast<C>(n);

@@ -150,7 +150,7 @@ absl::Status LayerNormGrad(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Workspace scratch,
                           ctx.workspace(static_cast<size_t>(parts * kScratchRows * n) * sizeof(C)));
   double* const sums = sum_memory.data<double>();
-  const int64_t grain = kElementwiseGrain / 4 / std::max<int64_t>(1, rows * n / parts) + 1;
+  const int64_t grain = GrainFor(4 * (rows * n / parts));
   ParallelFor(ctx.num_threads(), parts, grain, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
       double* const to = sums + part * 2 * n;

@@ -96,7 +96,7 @@ template <typename T>
 void SumMatrices(const Shape& batch, const MatrixSteps& steps, int64_t size, const T* all, T* out,
                  int num_threads) {
   const int64_t count = batch.numel();
-  const int64_t grain = kElementwiseGrain / std::max<int64_t>(count, 1) + 1;
+  const int64_t grain = GrainFor(count);
   ParallelFor(num_threads, size, grain, [&](int64_t begin, int64_t end) {
     for (int64_t b = 0; b < count; ++b) {
       int64_t to = 0;

@@ -1,7 +1,6 @@
 // max_pool2d_with_index, max_pool3d_with_index: the maximum of each window, and in Mask where in
 // the image's plane (or volume) its first occurrence lies. A window without a value (all NaN)
 // gives the least finite float, for float64 as well, and -1.
-#include <algorithm>
 #include <limits>
 
 #include "core/op_def.h"
@@ -70,7 +69,7 @@ absl::Status MaxPool(KernelContext& ctx) {
   const T* const from = x.data<T>();
   T* const to = ctx.output(kOut).mutable_data<T>();
   int32_t* const mask = ctx.output(kMask).mutable_data<int32_t>();
-  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, 4 * in) + 1;
+  const int64_t grain = GrainFor(4 * in);
   ParallelFor(ctx.num_threads(), pool.batch * pool.channels, grain,
               [&](int64_t begin, int64_t end) {
                 for (int64_t i = begin; i < end; ++i) {

@@ -36,7 +36,7 @@ absl::Status AddAtPositions(KernelContext& ctx, const Index* mask) {
   }
   const T* const grad = out_grad.data<T>();
   T* const to = x_grad.mutable_data<T>();
-  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, in) + 1;
+  const int64_t grain = GrainFor(in);
   ParallelFor(ctx.num_threads(), x_grad.shape.numel(0, 2), grain, [=](int64_t begin, int64_t end) {
     std::fill(to + begin * in, to + end * in, T{0});
     for (int64_t i = begin * out; i < end * out; ++i) {

@@ -28,7 +28,7 @@ absl::Status Maxout(KernelContext& ctx) {
   const int64_t inner = blocks.inner, groups = blocks.groups;
   const T* const x = ctx.input(kX).data<T>();
   T* const out = ctx.output(kOut).mutable_data<T>();
-  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, inner * groups) + 1;
+  const int64_t grain = GrainFor(inner * groups);
   ParallelFor(ctx.num_threads(), blocks.rows, grain, [=](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const T* const from = x + row * groups * inner;

@@ -1,5 +1,4 @@
 // maxout_grad: an element of Out@GRAD goes to the first channel of its group that has the maximum.
-#include <algorithm>
 
 #include "core/op_def.h"
 #include "kernels/nn/maxout.h"
@@ -32,7 +31,7 @@ absl::Status MaxoutGrad(KernelContext& ctx) {
   const T* const out = ctx.input(kOut).data<T>();
   const T* const grad = ctx.input(kOutGrad).data<T>();
   T* const x_grad = ctx.output(kXGrad).mutable_data<T>();
-  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, inner * groups) + 1;
+  const int64_t grain = GrainFor(inner * groups);
   ParallelFor(ctx.num_threads(), blocks.rows, grain, [=](int64_t begin, int64_t end) {
     for (int64_t at = begin * inner; at < end * inner; ++at) {
       const int64_t first = at / inner * groups * inner + at % inner;

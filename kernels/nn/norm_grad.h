@@ -1,7 +1,6 @@
 // What the gradients of normalisations by channel share.
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -31,7 +30,7 @@ void ApplyNormGrad(const ImageView& view, const NormGradFactors<C>& by, const T*
   const int64_t channels = view.channels();
   const int64_t pixels = view.pixels();
   if (IsChannelsLast(view)) {
-    const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, channels) + 1;
+    const int64_t grain = GrainFor(channels);
     ParallelFor(num_threads, view.batch() * pixels, grain, [&](int64_t begin, int64_t end) {
       for (int64_t pixel = begin; pixel < end; ++pixel) {
         const int64_t image = pixel / pixels * by.image_stride;
@@ -49,7 +48,7 @@ void ApplyNormGrad(const ImageView& view, const NormGradFactors<C>& by, const T*
     });
     return;
   }
-  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, pixels) + 1;
+  const int64_t grain = GrainFor(pixels);
   ParallelFor(num_threads, view.batch() * channels, grain, [&](int64_t begin, int64_t end) {
     for (int64_t map = begin; map < end; ++map) {
       const size_t c = static_cast<size_t>(map / channels * by.image_stride + map % channels);

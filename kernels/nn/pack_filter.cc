@@ -94,7 +94,7 @@ std::optional<FilterFormat> FilterFormat::Of(const MemDesc& memory, bool grouped
 void FilterFormat::Pack(const float* filter, absl::Span<const double> factors, int num_threads,
                         float* packed) const {
   const auto columns = static_cast<int64_t>(columns_.size());
-  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, block_ * columns) + 1;
+  const int64_t grain = GrainFor(block_ * columns);
   ParallelFor(num_threads, outer_ * blocks_, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) PackBlock(i, filter, factors, packed);
   });

@@ -152,7 +152,7 @@ void RunImages(const Pool& pool, const PoolGradImages<T, S>& images, int num_thr
   const int64_t blocks = pool.batch >= num_threads
                              ? 1
                              : std::clamp<int64_t>(pool.channels / kLeastChannels, 1, num_threads);
-  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, in / blocks) + 1;
+  const int64_t grain = GrainFor(in / blocks);
   ParallelFor(num_threads, pool.batch * blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t n = i / blocks;

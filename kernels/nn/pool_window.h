@@ -161,7 +161,7 @@ void PoolImages(const Pool& pool, const T* in, T* out, int num_threads) {
   const int64_t blocks =
       rows >= num_threads ? 1 : std::max<int64_t>(1, pool.channels / kChannelBlock);
   const int64_t work = in_image * pool.batch / std::max<int64_t>(1, rows * blocks);
-  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, work) + 1;
+  const int64_t grain = GrainFor(work);
   ParallelFor(num_threads, rows * blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t row = i / blocks;

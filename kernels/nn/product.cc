@@ -44,7 +44,7 @@ template <typename T>
 void PackAll(const Product& p, Depth depth, const T* y, int64_t count, T* packed, int threads) {
   const int64_t size = PackedSize<T>(depth.count, p.n);
   const int64_t panels = depth.count == 0 ? 0 : size / (kPanel<T> * depth.count);
-  const int64_t grain = kProductGrain / std::max<int64_t>(1, depth.count * kPanel<T>);
+  const int64_t grain = GrainFor(depth.count * kPanel<T>, kProductGrain);
   ParallelFor(threads, count * panels, grain, [=, &p](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end;) {
       const int64_t first = i % panels * kPanel<T>;
@@ -122,7 +122,7 @@ void PackRows(const Product& p, const T* rows, int64_t first, int64_t count, T* 
               int threads) {
   const int64_t panels = ((p.trans_y ? count : p.n) + kPanel<T> - 1) / kPanel<T>;
   const int64_t panel_elements = kPanel<T> * (p.trans_y ? p.k : count);
-  const int64_t grain = kProductGrain / std::max<int64_t>(1, panel_elements);
+  const int64_t grain = GrainFor(panel_elements, kProductGrain);
   ParallelFor(threads, panels, grain, [=, &p](int64_t begin, int64_t end) {
     for (int64_t j = begin * kPanel<T>; j < end * kPanel<T>; j += kPanel<T>) {
       if (p.trans_y) {
@@ -227,7 +227,7 @@ absl::Status RunOneByOne(KernelContext& ctx, const Product& p, const T* x, const
                           ctx.workspace(static_cast<size_t>(parts * size) * sizeof(T)));
   Product one = p;
   one.batch = Shape();
-  const int64_t grain = kProductGrain / std::max<int64_t>(1, p.m * size * p.count() / parts) + 1;
+  const int64_t grain = GrainFor(p.m * size * p.count() / parts, kProductGrain);
   ParallelFor(ctx.num_threads(), parts, grain, [&](int64_t begin, int64_t end) {
     T* const packed = panels.data<T>() + begin * size;
     for (int64_t b = p.count() * begin / parts; b < p.count() * end / parts; ++b) {

@@ -42,7 +42,7 @@ absl::Status MakePairRows(const KernelContext& ctx, const Product& p, const bflo
 void PackAll(const Product& p, const bfloat16* y, int threads, uint32_t* packed) {
   const int64_t pairs = (p.k + 1) / 2;
   const int64_t panels = (p.n + kPairPanel - 1) / kPairPanel;
-  const int64_t grain = kProductGrain / std::max<int64_t>(1, p.k * kPairPanel);
+  const int64_t grain = GrainFor(p.k * kPairPanel, kProductGrain);
   ParallelFor(threads, p.count_y() * panels, grain, [=, &p](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t j = i % panels * kPairPanel;

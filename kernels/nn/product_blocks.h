@@ -77,7 +77,7 @@ inline Deal DealOf(const Product& p, int64_t panel, int threads) {
   deal.units = (deal.length + deal.unit - 1) / deal.unit;
   const int64_t across = deal.by_columns ? p.m : p.n;
   const int64_t work = std::min(deal.unit, deal.length) * across * p.k;
-  deal.grain = kProductGrain / std::max<int64_t>(1, work) + 1;
+  deal.grain = GrainFor(work, kProductGrain);
   return deal;
 }
 

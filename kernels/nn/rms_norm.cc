@@ -75,7 +75,7 @@ absl::Status RmsNorm(KernelContext& ctx) {
   const T* const norm_bias = DataOrNull<T>(ctx.optional_input(kNormBias));
   T* const out = ctx.output(kOut).mutable_data<T>();
   T* const sums = residual == nullptr ? nullptr : DataOrNull<T>(ctx.optional_output(kResidualOut));
-  const int64_t grain = kElementwiseGrain / (4 * n) + 1;
+  const int64_t grain = GrainFor(4 * n);
   ParallelFor(ctx.num_threads(), shape.numel() / n, grain, [=](int64_t begin, int64_t end) {
     for (int64_t at = begin * n; at < end * n; at += n) {
       T* const to = out + at;

@@ -78,7 +78,7 @@ struct LayerRun {
   // gates = in * weights, for all time steps at once.
   void Project(int threads) const {
     const int64_t blocks = (s.rows() + kRows - 1) / kRows;
-    const int64_t grain = 64 * 1024 / std::max<int64_t>(1, kRows * features * s.gates) + 1;
+    const int64_t grain = GrainFor(kRows * features * s.gates, 64 * 1024);
     ParallelFor(threads, s.directions * blocks, grain, [this, blocks](int64_t begin, int64_t end) {
       while (begin < end) {
         const int64_t d = begin / blocks;

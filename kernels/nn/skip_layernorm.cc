@@ -64,7 +64,7 @@ absl::Status Run(KernelContext& ctx) {
   const T* const scale = ctx.input(kScale).data<T>();
   const T* const bias = ctx.input(kBias).data<T>();
   T* const out = ctx.output(kOut).mutable_data<T>();
-  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, 4 * n) + 1;
+  const int64_t grain = GrainFor(4 * n);
   ParallelFor(ctx.num_threads(), rows, grain, [=](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       T* const to = out + row * n;
@@ -138,7 +138,7 @@ absl::Status AddRows(int num_threads, const Tensor& ids, const Tensor& table, T*
   const T* const from = table.data<T>();
   return WithIndices(ids, "Ids", [&](const auto* rows) {
     INTERP_RETURN_IF_ERROR(CheckIndices(rows, ids.numel(), table.shape[0], "Ids"));
-    const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, width) + 1;
+    const int64_t grain = GrainFor(width);
     ParallelFor(num_threads, ids.numel(), grain, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const T* const row = from + static_cast<int64_t>(rows[i]) * width;
@@ -162,7 +162,7 @@ absl::Status Run(KernelContext& ctx) {
     INTERP_RETURN_IF_ERROR(
         AddRows(ctx.num_threads(), *ctx.inputs(kIds)[i], *ctx.inputs(kEmbs)[i], out));
   }
-  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, 4 * n) + 1;
+  const int64_t grain = GrainFor(4 * n);
   ParallelFor(ctx.num_threads(), rows, grain, [=](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       LayerNormRow(out + row * n, n, epsilon, scale, bias, out + row * n);

@@ -209,7 +209,7 @@ void RunSoftmax(int num_threads, const Tensor& tensor, int64_t axis, T* y) {
   const softmax::Slices slices = softmax::SliceAlong(tensor, axis);
   const T* const x = tensor.data<T>();
   constexpr int64_t kGrain = 4 * 1024;  // elements: an exponential costs more than a copy
-  const int64_t grain = kGrain / slices.length + 1;
+  const int64_t grain = GrainFor(slices.length, kGrain);
   const int64_t block = slices.length * slices.inner;
   ParallelFor(num_threads, slices.outer * slices.inner, grain, [=](int64_t begin, int64_t end) {
     if (slices.inner == 1 && slices.length <= softmax::kShortRow) {

@@ -69,7 +69,7 @@ absl::Status SoftmaxGrad(KernelContext& ctx) {
   const T* grad = ctx.input(kOutGrad).data<T>();
   T* x_grad = x_grad_tensor->mutable_data<T>();
   const int64_t block = slices.length * slices.inner;
-  const int64_t grain = kElementwiseGrain / 2 / slices.length + 1;
+  const int64_t grain = GrainFor(2 * slices.length);
   ParallelFor(ctx.num_threads(), slices.outer * slices.inner, grain,
               [=](int64_t begin, int64_t end) {
                 while (begin < end) {

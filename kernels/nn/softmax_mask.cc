@@ -53,7 +53,7 @@ void SoftmaxInPlace(T* values, int64_t n) {
 template <typename Body>
 void ForEachRow(const KernelContext& ctx, const Shape& x, const Body& body) {
   if (x.numel() == 0) return;
-  ParallelFor(ctx.num_threads(), x.numel(0, 3), LineGrain(x[3]), [&](int64_t begin, int64_t end) {
+  ParallelFor(ctx.num_threads(), x.numel(0, 3), GrainFor(x[3]), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) body(row);
   });
 }

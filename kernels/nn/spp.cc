@@ -41,7 +41,7 @@ absl::Status Spp(KernelContext& ctx) {
   const int64_t channels = shape[1], plane = shape[2] * shape[3];
   const T* const from = x.data<T>();
   T* const out = ctx.output(kOut).mutable_data<T>();
-  const int64_t grain = kElementwiseGrain / (plane * attrs.levels + 1) + 1;
+  const int64_t grain = GrainFor(plane * attrs.levels);
   ParallelFor(ctx.num_threads(), shape[0] * channels, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       T* const row = out + i / channels * channels * SppBins(attrs.levels);

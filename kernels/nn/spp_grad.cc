@@ -56,7 +56,7 @@ absl::Status SppGrad(KernelContext& ctx) {
   const T* const out = ctx.input(kOut).data<T>();
   const T* const grad = ctx.input(kOutGrad).data<T>();
   T* const x_grad = ctx.output(kXGrad).mutable_data<T>();
-  const int64_t grain = kElementwiseGrain / (plane * attrs.levels + 1) + 1;
+  const int64_t grain = GrainFor(plane * attrs.levels);
   ParallelFor(ctx.num_threads(), shape[0] * channels, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       T* const to = x_grad + i * plane;

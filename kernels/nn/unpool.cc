@@ -31,7 +31,7 @@ absl::Status Scatter(KernelContext& ctx, const Index* indices) {
   INTERP_RETURN_IF_ERROR(CheckIndices(indices, x.numel(), out_plane, "Indices"));
   const T* const from = x.data<T>();
   T* const to = out.mutable_data<T>();
-  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, out_plane) + 1;
+  const int64_t grain = GrainFor(out_plane);
   ParallelFor(ctx.num_threads(), x.shape.numel(0, 2), grain, [=](int64_t begin, int64_t end) {
     std::fill(to + begin * out_plane, to + end * out_plane, T{0});
     for (int64_t i = begin * in_plane; i < end * in_plane; ++i) {

@@ -60,18 +60,17 @@ class WeightProduct {
     const int64_t columns = sizes_.outputs;
     const T* const grad = grad_ + first * columns;
     const int64_t panels = (columns + kPanel<T> - 1) / kPanel<T>;
-    ParallelFor(threads, panels, 1 + kElementwiseGrain / (count * kPanel<T>),
-                [=](int64_t begin, int64_t end) {
-                  const int64_t j = begin * kPanel<T>;
-                  PackMatrix(count, std::min(end * kPanel<T>, columns) - j, grad + j, columns,
-                             int64_t{1}, packed + j * count);
-                });
+    ParallelFor(threads, panels, GrainFor(count * kPanel<T>), [=](int64_t begin, int64_t end) {
+      const int64_t j = begin * kPanel<T>;
+      PackMatrix(count, std::min(end * kPanel<T>, columns) - j, grad + j, columns, int64_t{1},
+                 packed + j * count);
+    });
   }
 
   void Multiply(int threads, int64_t count, const T* x, const T* packed, bool accumulate,
                 T* out) const {
     const int64_t columns = sizes_.outputs;
-    ParallelFor(threads, sizes_.inputs, 1 + kGrain / (count * columns),
+    ParallelFor(threads, sizes_.inputs, GrainFor(count * columns, kGrain),
                 [=](int64_t begin, int64_t end) {
                   constexpr int64_t kStride = kSlice + kGap;
                   GemmPacked(end - begin, count, columns, x + begin * kStride, kStride, packed,

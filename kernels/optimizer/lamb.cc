@@ -54,7 +54,7 @@ struct Norms {
 template <typename M>
 Norms UpdateMoments(int num_threads, const Update<M, 2>& update, const MomentsRule<M>& rule) {
   std::vector<Norms> squares(update.gradient.num_chunks());
-  ParallelFor(num_threads, static_cast<int64_t>(squares.size()), kElementwiseGrain / kChunk,
+  ParallelFor(num_threads, static_cast<int64_t>(squares.size()), GrainFor(kChunk),
               [&](int64_t begin, int64_t end) {
                 M gradient[kChunk], param[kChunk], direction[kChunk];
                 for (int64_t c = begin; c < end; ++c) {
@@ -87,20 +87,19 @@ void UpdateParam(int num_threads, const Update<M, 2>& update, const Direction<M>
                  M rate) {
   const Operand& exact = update.exact();
   const int64_t n = exact.in->numel();
-  ParallelFor(num_threads, NumChunks(n), kElementwiseGrain / kChunk,
-              [&](int64_t begin, int64_t end) {
-                M buffers[3][kChunk];
-                for (int64_t c = begin; c < end; ++c) {
-                  const int64_t at = c * kChunk;
-                  const int64_t size = std::min(kChunk, n - at);
-                  M* const out = TargetOf(*exact.out, at, buffers[0]);
-                  Step(direction, rate, size, LoadChunk(*exact.in, at, size, buffers[0]),
-                       {LoadChunk(*update.states[0].out, at, size, buffers[1]),
-                        LoadChunk(*update.states[1].out, at, size, buffers[2])},
-                       out);
-                  StoreParam(update, out, at, size);
-                }
-              });
+  ParallelFor(num_threads, NumChunks(n), GrainFor(kChunk), [&](int64_t begin, int64_t end) {
+    M buffers[3][kChunk];
+    for (int64_t c = begin; c < end; ++c) {
+      const int64_t at = c * kChunk;
+      const int64_t size = std::min(kChunk, n - at);
+      M* const out = TargetOf(*exact.out, at, buffers[0]);
+      Step(direction, rate, size, LoadChunk(*exact.in, at, size, buffers[0]),
+           {LoadChunk(*update.states[0].out, at, size, buffers[1]),
+            LoadChunk(*update.states[1].out, at, size, buffers[2])},
+           out);
+      StoreParam(update, out, at, size);
+    }
+  });
 }
 
 template <typename M>

@@ -27,7 +27,7 @@ template <typename M>
 double Norm(int num_threads, const Tensor& tensor) {
   const int64_t n = tensor.numel();
   std::vector<double> sums(NumChunks(n));
-  ParallelFor(num_threads, static_cast<int64_t>(sums.size()), kElementwiseGrain / kChunk,
+  ParallelFor(num_threads, static_cast<int64_t>(sums.size()), GrainFor(kChunk),
               [&](int64_t begin, int64_t end) {
                 M buffer[kChunk];
                 for (int64_t c = begin; c < end; ++c) {

@@ -123,14 +123,13 @@ void ForEachChunk(int num_threads, const Tasks& tasks, const Visit& visit) {
   for (const auto& task : tasks) {
     begins.push_back(begins.back() + task.update.gradient.num_chunks());
   }
-  ParallelFor(num_threads, begins.back(), kElementwiseGrain / kChunk,
-              [&](int64_t begin, int64_t end) {
-                size_t t = std::upper_bound(begins.begin(), begins.end(), begin) - begins.begin();
-                for (--t; begin < end; ++begin) {
-                  while (begin >= begins[t + 1]) ++t;
-                  visit(t, begin - begins[t]);
-                }
-              });
+  ParallelFor(num_threads, begins.back(), GrainFor(kChunk), [&](int64_t begin, int64_t end) {
+    size_t t = std::upper_bound(begins.begin(), begins.end(), begin) - begins.begin();
+    for (--t; begin < end; ++begin) {
+      while (begin >= begins[t + 1]) ++t;
+      visit(t, begin - begins[t]);
+    }
+  });
 }
 
 template <typename M, size_t kStates, typename Rule>

@@ -96,12 +96,11 @@ void PeepholeGradients(int threads, const LstmGradientRun<T>& run, T* out) {
     for (int64_t j = begin; j < end; ++j) out[size + j] += grad[2 * size + j] * before[j];
   };
   std::fill_n(out, 3 * size, T{0});
-  ParallelFor(threads, size, 1 + kElementwiseGrain / (3 * order.starts.back() + 1),
-              [&](int64_t begin, int64_t end) {
-                for (int64_t t = 0; t < order.steps(); ++t) {
-                  for (int64_t p = 0; p < order.live(t); ++p) add(t, p, begin, end);
-                }
-              });
+  ParallelFor(threads, size, GrainFor(3 * order.starts.back()), [&](int64_t begin, int64_t end) {
+    for (int64_t t = 0; t < order.steps(); ++t) {
+      for (int64_t p = 0; p < order.live(t); ++p) add(t, p, begin, end);
+    }
+  });
 }
 
 // The gradients that are products and sums over all steps.

@@ -44,7 +44,7 @@ absl::Status LstmUnit(KernelContext& ctx) {
   const T* const before = ctx.input(kCPrev).data<T>();
   T* const c = ctx.output(kC).mutable_data<T>();
   T* const h = ctx.output(kH).mutable_data<T>();
-  const int64_t grain = 1 + kElementwiseGrain / 16 / std::max<int64_t>(size, 1);
+  const int64_t grain = GrainFor(16 * size);
   ParallelFor(ctx.num_threads(), ctx.input(kCPrev).shape[0], grain,
               [=](int64_t begin, int64_t end) {
                 for (int64_t i = begin; i < end; ++i) {

@@ -66,7 +66,7 @@ absl::Status LstmUnitGrad(KernelContext& ctx) {
     Tensor* const out = ctx.optional_output(slot);
     return out == nullptr ? nullptr : out->mutable_data<T>() + at;
   };
-  const int64_t grain = 1 + kElementwiseGrain / 32 / std::max<int64_t>(size, 1);
+  const int64_t grain = GrainFor(32 * size);
   ParallelFor(
       ctx.num_threads(), ctx.input(kCPrev).shape[0], grain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {

@@ -1,7 +1,6 @@
 // add_position_encoding: Out[t] = alpha * X[t] + beta * e(t) for the row at position t of a
 // sequence, where e(t) has D / 2 sines and then as many cosines of t / 10000^(k / (D/2 - 1)). X has
 // a LoD, or it is a batch [B,T,D] of sequences of length T.
-#include <algorithm>
 #include <cmath>
 
 #include "core/op_def.h"
@@ -60,7 +59,7 @@ const double* Encodings(KernelContext& ctx, int64_t positions, int64_t width) {
   const int64_t known = std::ssize(state.rows) / width;
   if (known >= positions) return state.rows.data();
   state.rows.resize(positions * width);
-  ParallelFor(ctx.num_threads(), positions - known, kElementwiseGrain / (64 * width) + 1,
+  ParallelFor(ctx.num_threads(), positions - known, GrainFor(64 * width),
               [&](int64_t begin, int64_t end) {
                 for (int64_t t = known + begin; t < known + end; ++t) {
                   Encode(t, width / 2, state.rows.data() + t * width);
@@ -82,7 +81,7 @@ absl::Status AddPositionEncoding(KernelContext& ctx) {
   const double* const encodings = Encodings(ctx, longest, width);
   const T* const x = x_tensor.data<T>();
   T* const out = ctx.output(kOut).mutable_data<T>();
-  const int64_t grain = kElementwiseGrain * count / (x_tensor.numel() + 1) + 1;
+  const int64_t grain = GrainForShare(x_tensor.numel(), count);
   ParallelFor(ctx.num_threads(), count, grain, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
       const int64_t begin = (batch ? i * longest : offsets[i]) * width;

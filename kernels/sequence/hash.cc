@@ -103,7 +103,7 @@ absl::Status HashRows(KernelContext& ctx) {
   const int64_t rows = x.shape.numel(0, x.shape.rank() - 1);
   const auto modulus = static_cast<uint64_t>(attrs.mod_by);
   constexpr int64_t kGrain = 2048;  // hashes
-  ParallelFor(ctx.num_threads(), rows, kGrain / attrs.num_hash + 1,
+  ParallelFor(ctx.num_threads(), rows, GrainFor(attrs.num_hash, kGrain),
               [=](int64_t begin, int64_t end) {
                 T* to = out + begin * attrs.num_hash;
                 for (int64_t i = begin; i < end; ++i) {

@@ -44,7 +44,7 @@ absl::Status RowConv(KernelContext& ctx) {
   if (x_tensor.numel() == 0) return absl::OkStatus();
   const float* const x = x_tensor.data<float>();
   float* const out = ctx.output(kOut).mutable_data<float>();
-  const int64_t grain = kElementwiseGrain / (filter.width * (filter.rows + 1)) + 1;
+  const int64_t grain = GrainFor(filter.width * filter.rows);
   ParallelFor(ctx.num_threads(), x_tensor.numel() / filter.width, grain,
               [&](int64_t from, int64_t to) {
                 ForEachSequenceRow(x_tensor, from, to, [&](int64_t t, int64_t, int64_t end) {

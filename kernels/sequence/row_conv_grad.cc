@@ -33,7 +33,7 @@ void XGradient(const KernelContext& ctx, float* x_grad) {
   const int64_t width = ctx.input(kFilter).shape[1];
   const float* const filter = ctx.input(kFilter).data<float>();
   const float* const grad = ctx.input(kOutGrad).data<float>();
-  const int64_t grain = kElementwiseGrain / (width * (window + 1)) + 1;
+  const int64_t grain = GrainFor(width * window);
   ParallelFor(ctx.num_threads(), x.numel() / width, grain, [&](int64_t from, int64_t to) {
     std::fill(x_grad + from * width, x_grad + to * width, 0.0F);
     ForEachSequenceRow(x, from, to, [&](int64_t t, int64_t begin, int64_t) {
@@ -54,7 +54,7 @@ void FilterGradient(const KernelContext& ctx, float* filter_grad) {
   const int64_t width = ctx.input(kFilter).shape[1];
   const float* const x = x_tensor.data<float>();
   const float* const grad = ctx.input(kOutGrad).data<float>();
-  const int64_t grain = kElementwiseGrain / (x_tensor.numel() + 1) + 1;
+  const int64_t grain = GrainFor(x_tensor.numel());
   ParallelFor(ctx.num_threads(), window, grain, [&](int64_t from, int64_t to) {
     std::fill(filter_grad + from * width, filter_grad + to * width, 0.0F);
     ForEachSequenceRow(x_tensor, 0, x_tensor.numel() / width, [&](int64_t t, int64_t, int64_t end) {

@@ -46,7 +46,7 @@ absl::StatusOr<Workspace> UnfoldRows(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const int64_t bytes, CheckedProduct(rows, depth * sizeof(T)));
   INTERP_ASSIGN_OR_RETURN(Workspace unfolded, ctx.workspace(static_cast<size_t>(bytes)));
   T* const out = unfolded.data<T>();
-  ParallelFor(ctx.num_threads(), rows, kElementwiseGrain / depth + 1,
+  ParallelFor(ctx.num_threads(), rows, GrainFor(depth),
               [&](int64_t begin, int64_t end) { windows.Copy(begin, end, out + begin * depth); });
   return unfolded;
 }

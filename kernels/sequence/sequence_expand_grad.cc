@@ -98,7 +98,7 @@ absl::Status ExpandGrad(KernelContext& ctx) {
   const T* const grad = ctx.input(kOutGrad).data<T>();
   T* const out = x_grad->mutable_data<T>();
   const auto count = std::ssize(parts);
-  const int64_t grain = kElementwiseGrain * count / (ctx.input(kOutGrad).numel() + 1) + 1;
+  const int64_t grain = GrainForShare(ctx.input(kOutGrad).numel(), count);
   ParallelFor(ctx.num_threads(), count, grain, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
       const Part& part = parts[i];

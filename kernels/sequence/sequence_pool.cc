@@ -175,7 +175,7 @@ absl::Status SequencePool(KernelContext& ctx) {
   T* const out = ctx.output(kOut).mutable_data<T>();
   Tensor* const index_tensor = attrs.with_index ? ctx.optional_output(kMaxIndex) : nullptr;
   int32_t* const index = index_tensor == nullptr ? nullptr : index_tensor->mutable_data<int32_t>();
-  const int64_t grain = kElementwiseGrain * count / (x_tensor.numel() + 1) + 1;
+  const int64_t grain = GrainForShare(x_tensor.numel(), count);
   ParallelFor(ctx.num_threads(), count, grain, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
       T* const row = out + i * width;

@@ -99,7 +99,7 @@ absl::Status SequencePoolGrad(KernelContext& ctx) {
   }
   const T* const grad = ctx.input(kOutGrad).data<T>();
   T* const out = x_grad->mutable_data<T>();
-  const int64_t grain = kElementwiseGrain * count / (x_grad->numel() + 1) + 1;
+  const int64_t grain = GrainForShare(x_grad->numel(), count);
   ParallelFor(ctx.num_threads(), count, grain, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
       if (offsets[i] == offsets[i + 1]) continue;

@@ -38,7 +38,7 @@ absl::Status SequenceSoftmax(KernelContext& ctx) {
   const T* const x = x_tensor.data<T>();
   T* const out = ctx.output(kOut).mutable_data<T>();
   constexpr int64_t kGrain = 4 * 1024;  // elements: an exponential costs more than a copy
-  const int64_t grain = kGrain * count / (x_tensor.shape[0] + 1) + 1;
+  const int64_t grain = GrainForShare(x_tensor.shape[0], count, kGrain);
   ParallelFor(ctx.num_threads(), count, grain, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
       const int64_t length = offsets[i + 1] - offsets[i];

@@ -35,7 +35,7 @@ absl::Status SequenceSoftmaxGrad(KernelContext& ctx) {
   const T* const y = ctx.input(kOut).data<T>();
   const T* const grad = ctx.input(kOutGrad).data<T>();
   T* const out = x_grad->mutable_data<T>();
-  const int64_t grain = kElementwiseGrain * count / (x_grad->shape[0] + 1) + 1;
+  const int64_t grain = GrainForShare(x_grad->shape[0], count);
   ParallelFor(ctx.num_threads(), count, grain, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
       const T sum = nn::Dot(y + offsets[i], grad + offsets[i], offsets[i + 1] - offsets[i]);

@@ -52,7 +52,7 @@ void ForEachMatrix(const KernelContext& ctx, const Body& body) {
   const Offsets offsets = ctx.input(kX).lod.back();
   const Offsets rows = ctx.input(kRow).lod.back();
   const Offsets columns = ctx.input(kColumn).lod.back();
-  const int64_t grain = kElementwiseGrain * SequenceCount(offsets) / (8 * offsets.back() + 1) + 1;
+  const int64_t grain = GrainForShare(8 * offsets.back(), SequenceCount(offsets));
   ParallelFor(ctx.num_threads(), SequenceCount(offsets), grain, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
       body(Matrices{channels, rows[i + 1] - rows[i], columns[i + 1] - columns[i], offsets[i],

@@ -215,12 +215,11 @@ absl::Status AddProducts(KernelContext& ctx, const std::vector<Pair>& pairs, nn:
       ctx.workspace(static_cast<size_t>(product.m) * static_cast<size_t>(k + n) * sizeof(T)));
   T* const rows = work.data<T>();
   T* const products = rows + product.m * k;
-  ParallelFor(ctx.num_threads(), product.m, kElementwiseGrain / (k + 1),
-              [&](int64_t begin, int64_t end) {
-                for (int64_t i = begin; i < end; ++i) {
-                  std::copy_n(x + pairs[i].in * k, k, rows + i * k);
-                }
-              });
+  ParallelFor(ctx.num_threads(), product.m, GrainFor(k), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      std::copy_n(x + pairs[i].in * k, k, rows + i * k);
+    }
+  });
   INTERP_RETURN_IF_ERROR(nn::RunProduct<T>(ctx, product, rows, matrix, /*y_constant=*/false,
                                            /*bias=*/nullptr, products));
   // Points that lie at one place add to one row, so this stays in one thread.

@@ -75,7 +75,7 @@ absl::Status Im2SequenceGrad(KernelContext& ctx) {
   for (const Grid& grid : grids) starts.push_back(starts.back() + grid.rows * grid.columns * size);
   const T* const out_grad = ctx.input(kOutGrad).data<T>();
   T* const images = x_grad.mutable_data<T>();
-  ParallelFor(ctx.num_threads(), x[0], 1 + kElementwiseGrain * x[0] / (starts.back() + 1),
+  ParallelFor(ctx.num_threads(), x[0], GrainForShare(starts.back(), x[0]),
               [&](int64_t begin, int64_t end) {
                 for (int64_t n = begin; n < end; ++n) {
                   AddImage(attrs, x, grids[n], out_grad + starts[n], images + n * x.numel(1, 4));

@@ -56,7 +56,7 @@ absl::Status IndexAdd(KernelContext& ctx) {
     INTERP_RETURN_IF_ERROR(CheckIndices(values, count, lines.length, "Index"));
     CopyUnlessShared(x, ctx.output(kOut));
     if (ctx.input(kAddValue).numel() == 0) return absl::OkStatus();
-    ParallelFor(ctx.num_threads(), lines.outer, LineGrain(count * lines.inner),
+    ParallelFor(ctx.num_threads(), lines.outer, GrainFor(count * lines.inner),
                 [=](int64_t begin, int64_t end) {
                   for (int64_t n = begin * count; n < end * count; ++n) {
                     const T* const from = added + n * lines.inner;

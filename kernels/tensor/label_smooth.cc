@@ -35,7 +35,7 @@ absl::Status LabelSmooth(KernelContext& ctx) {
   T* const out = ctx.output(kOut).mutable_data<T>();
   const T uniform = classes == 0 ? T{0} : epsilon / static_cast<T>(classes);
   const int64_t rows = input.shape.numel(0, input.shape.rank() - 1);
-  const int64_t grain = 1 + kElementwiseGrain / (classes + 1);
+  const int64_t grain = GrainFor(classes);
   ParallelFor(ctx.num_threads(), rows, grain, [=](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       for (int64_t i = 0; i < classes; ++i) {

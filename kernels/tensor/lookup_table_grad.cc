@@ -82,7 +82,7 @@ absl::Status GiveTensor(KernelContext& ctx) {
       INTERP_RETURN_IF_ERROR(CheckIndices(values + i, 1, height, "Ids"));
     }
     const int64_t work = w.numel() + ctx.input(kOutGrad).numel();
-    const int64_t grain = kElementwiseGrain * height / std::max<int64_t>(work, 1) + 1;
+    const int64_t grain = GrainForShare(work, height);
     ParallelFor(ctx.num_threads(), height, grain, [&](int64_t begin, int64_t end) {
       AddRows(grad, values, ids.numel(), w.shape[1], padding, begin, end, out);
     });

@@ -145,7 +145,7 @@ void AddImages(const PadImages& images, const T* out_grad, T* x_grad, int num_th
   const int64_t in_image = images.in[0] * images.in[1] * row;
   const int64_t out_row = std::ssize(images.source[2]) * images.inner;
   const int64_t out_image = std::ssize(images.source[0]) * std::ssize(images.source[1]) * out_row;
-  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, out_image) + 1;
+  const int64_t grain = GrainFor(out_image);
   ParallelFor(num_threads, images.outer, grain, [&](int64_t begin, int64_t end) {
     std::fill(x_grad + begin * in_image, x_grad + end * in_image, T{0});
     for (int64_t image = begin; image < end; ++image) {

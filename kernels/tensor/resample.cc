@@ -47,7 +47,7 @@ void ResampleNearest(int num_threads, const ImageView& view, const Taps<float> (
   const size_t in_row = view.in[2] * pixel_bytes;
   const size_t out_row = view.out[2] * pixel_bytes;
   const int64_t rows = view.outer * view.out[0] * view.out[1];
-  const int64_t grain = 1 + kRowGrain / (view.out[2] * view.inner + 1);
+  const int64_t grain = GrainFor(view.out[2] * view.inner, kRowGrain);
   ParallelFor(num_threads, rows, grain, [&](int64_t begin, int64_t end) {
     int64_t previous = -1;
     for (int64_t r = begin; r < end; ++r) {

@@ -50,7 +50,7 @@ void ResampleGradient(int num_threads, const ImageView& view, const Taps<T> (&ta
   const int64_t out_rows = view.out[0] * view.out[1];
   scratch.resize(static_cast<size_t>(view.outer * row));
   const int64_t work = std::max<int64_t>(1, in_image + out_rows * (out_row + row));
-  const int64_t grain = kElementwiseGrain / work + 1;
+  const int64_t grain = GrainFor(work);
   ParallelFor(num_threads, view.outer, grain, [&](int64_t begin, int64_t end) {
     T* const spread = scratch.data() + begin * row;
     for (int64_t image = begin; image < end; ++image) {

@@ -70,7 +70,7 @@ absl::Status Scatter(KernelContext& ctx) {
   return WithIndices(ids, "Ids", [&](const auto* values) {
     INTERP_RETURN_IF_ERROR(CheckIndices(values, count, x.shape[0], "Ids"));
     CopyUnlessShared(x, ctx.output(kOut));
-    const int64_t grain = 1 + kElementwiseGrain / std::max<int64_t>(count, 1);
+    const int64_t grain = GrainFor(count);
     ParallelFor(ctx.num_threads(), columns, grain, [&](int64_t begin, int64_t end) {
       ScatterColumns(ctx.attrs<ScatterAttrs>().overwrite, values, count, updates, columns, begin,
                      end, out);

@@ -57,7 +57,7 @@ void SearchAll(KernelContext& ctx) {
   const bool right = ctx.attrs<SearchAttrs>().right;
   const int64_t length = shape.back();
   const int64_t per_row = shape.rank() == 1 ? 0 : ctx.input(kValues).shape.back();
-  ParallelFor(ctx.num_threads(), ctx.input(kValues).numel(), kElementwiseGrain / 16,
+  ParallelFor(ctx.num_threads(), ctx.input(kValues).numel(), GrainFor(16),
               [=](int64_t begin, int64_t end) {
                 for (int64_t i = begin; i < end; ++i) {
                   const T* const row = sequence + (per_row == 0 ? 0 : i / per_row * length);

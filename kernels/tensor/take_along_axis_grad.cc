@@ -82,7 +82,7 @@ absl::Status TakeGrad(KernelContext& ctx) {
                                                                   ctx.input(kResultGrad).data<T>(),
                                                                   input_grad.mutable_data<T>()};
     const int64_t length = index.shape[0];
-    const int64_t grain = 1 + kElementwiseGrain * length / index.numel();
+    const int64_t grain = GrainForShare(index.numel(), length);
     ParallelFor(axis == 0 ? 1 : ctx.num_threads(), length, grain,
                 [&](int64_t begin, int64_t end) { walk.Add(0, begin, end, 0, 0); });
     return absl::OkStatus();

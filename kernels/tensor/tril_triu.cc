@@ -31,7 +31,7 @@ absl::Status TrilTriu(KernelContext& ctx) {
   const size_t bytes = SizeOf(x.dtype);
   const char* const in = static_cast<const char*>(x.raw_data());
   char* const out = static_cast<char*>(ctx.output(kOut).mutable_raw_data());
-  const int64_t grain = 1 + kElementwiseGrain / std::max<int64_t>(columns, 1);
+  const int64_t grain = GrainFor(columns);
   ParallelFor(ctx.num_threads(), all_rows, grain, [=, &attrs](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       // Columns [0, split) lie on or below the diagonal (tril), or strictly below it (triu).

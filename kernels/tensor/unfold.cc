@@ -1,7 +1,6 @@
 // unfold: Y[n, (c, i, j), (h, w)] = the pixel of channel c that element (i, j) of the kernel meets
 // when the window is at (h, w); 0 in the margins. fold: Y = the image in which the elements of X, a
 // result of unfold, are added where they came from. Each is the gradient of the other.
-#include <algorithm>
 #include <vector>
 
 #include "core/op_def.h"
@@ -120,7 +119,7 @@ void ForEachChannel(const KernelContext& ctx, const UnfoldAttrs& attrs, const Gr
                     int64_t images, Image* image, Columns* columns, const Body& body) {
   const int64_t pixels = grid.size[0] * grid.size[1];
   const int64_t column = attrs.kernel[0] * attrs.kernel[1] * grid.count();
-  const int64_t grain = 1 + kElementwiseGrain / std::max<int64_t>(column, 1);
+  const int64_t grain = GrainFor(column);
   ParallelFor(ctx.num_threads(), images * grid.channels, grain, [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c) body(image + c * pixels, columns + c * column);
   });

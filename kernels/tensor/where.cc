@@ -146,7 +146,7 @@ absl::Status Where(KernelContext& ctx) {
     const T* const from_x = static_cast<const T*>(x.raw_data());
     const T* const from_y = static_cast<const T*>(y.raw_data());
     T* const to = static_cast<T*>(out.mutable_raw_data());
-    const int64_t grain = one ? kElementwiseGrain : kElementwiseGrain / rows.length + 1;
+    const int64_t grain = GrainFor(one ? 1 : rows.length);
     ParallelFor(ctx.num_threads(), one ? rows.length : out.numel() / rows.length, grain,
                 [&](int64_t begin, int64_t end) {
                   if (one) return SelectPart(rows, begin, end, chosen, from_x, from_y, to);

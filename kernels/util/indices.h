@@ -46,7 +46,7 @@ void GatherRows(int num_threads, const RowBlocks& blocks, const void* src, const
                 int64_t count, void* dst) {
   const int64_t bytes = blocks.row_bytes;
   if (bytes == 0) return;
-  const int64_t grain = 1 + 128 * 1024 / bytes;
+  const int64_t grain = GrainFor(bytes, 128 * 1024);
   ParallelFor(num_threads, blocks.outer * count, grain, [&](int64_t begin, int64_t end) {
     int64_t i = begin % count;
     const char* block = static_cast<const char*>(src) + begin / count * blocks.rows * bytes;

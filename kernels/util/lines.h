@@ -27,14 +27,9 @@ inline Lines LinesAlong(const Shape& shape, int axis) {
   return {shape.numel(0, axis), shape[axis], shape.numel(axis + 1, shape.rank())};
 }
 
-// Lines that make a task for one thread.
-inline int64_t LineGrain(int64_t length) {
-  return std::max<int64_t>(1, kElementwiseGrain / std::max<int64_t>(length, 1));
-}
-
 // Tasks that `lines` are cut into for ops that need scratch memory per task.
 inline int LineTasks(const Lines& lines, int num_threads) {
-  const int64_t tasks = lines.count() / LineGrain(lines.length);
+  const int64_t tasks = lines.count() / GrainFor(lines.length);
   return static_cast<int>(std::clamp<int64_t>(tasks, 1, num_threads));
 }
 

@@ -14,6 +14,18 @@ namespace interp {
 // Elements below which one thread wins for loops of a few operations per element.
 inline constexpr int64_t kElementwiseGrain = 32 * 1024;
 
+// The fewest steps of a loop that a thread of its own pays for. A step costs as much as
+// `cost_of_one` elements of a simple loop, or, with another `cost_of_task`, is counted in its unit.
+inline int64_t GrainFor(int64_t cost_of_one, int64_t cost_of_task = kElementwiseGrain) {
+  const int64_t cost = std::max<int64_t>(cost_of_one, 1);
+  return (cost_of_task - 1) / cost + 1;
+}
+// The same for one of `count` steps that cost `cost_of_all` together.
+inline int64_t GrainForShare(int64_t cost_of_all, int64_t count,
+                             int64_t cost_of_task = kElementwiseGrain) {
+  return GrainFor(cost_of_all / std::max<int64_t>(count, 1), cost_of_task);
+}
+
 // What a body that lies behind a pointer is read as: a copy where that costs nothing, since no
 // store can change what a copy captured.
 template <typename Body>

@@ -71,7 +71,7 @@ void ReduceColumns(const ReducePlan& plan, int num_threads, Source x, R* out,
   const int64_t width = plan.inner.size;
   const int64_t tiles = (width + kTile - 1) / kTile;
   const int64_t tasks = plan.kept.count() * tiles;
-  const int64_t grain = OutputGrain(plan.reduced.count() * std::min(width, kTile));
+  const int64_t grain = GrainFor(plan.reduced.count() * std::min(width, kTile));
   const bool narrow = IsNarrow(plan);
   ParallelFor(num_threads, tasks, grain, [&](int64_t begin, int64_t end) {
     LoopCursor at(plan.kept, begin / tiles);

@@ -38,12 +38,4 @@ ReducePlan PlanReduce(const Tensor& x, const DimSet& reduced, const Strides& out
 // Strides of a reduction's output along the dimensions of its input; 0 where they are reduced.
 Strides KeptStrides(const Tensor& out, const DimSet& reduced, int rank);
 
-namespace reduce {
-
-// Elements one task of outputs should reduce so that threads pay.
-inline int64_t OutputGrain(int64_t elements_per_output) {
-  return std::max<int64_t>(1, kElementwiseGrain / std::max<int64_t>(elements_per_output, 1));
-}
-
-}  // namespace reduce
 }  // namespace interp

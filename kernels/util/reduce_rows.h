@@ -53,7 +53,7 @@ typename Reducer::Acc FoldLongRow(int num_threads, Source x, int64_t n, const Re
   typename Reducer::Acc parts[kMaxBlocks];
   const int64_t length = std::max(kBlock, (n + kMaxBlocks - 1) / kMaxBlocks);
   const int64_t blocks = (n + length - 1) / length;
-  const int64_t grain = std::max<int64_t>(1, kElementwiseGrain / length);
+  const int64_t grain = GrainFor(length);
   ParallelFor(num_threads, blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       parts[b] = FoldRow(x + b * length, std::min(length, n - b * length), 0, reducer);
@@ -74,7 +74,7 @@ void ReduceRows(const ReducePlan& plan, int num_threads, Source x, R* out, const
     out[0] = finish(FoldLongRow(num_threads, x, length, reducer), 0);
     return;
   }
-  ParallelFor(num_threads, outputs, OutputGrain(rows * length), [&](int64_t begin, int64_t end) {
+  ParallelFor(num_threads, outputs, GrainFor(rows * length), [&](int64_t begin, int64_t end) {
     LoopCursor at(plan.kept, begin);
     for (int64_t o = begin; o < end; ++o, at.Next()) {
       typename Reducer::Acc total = reducer.Init();

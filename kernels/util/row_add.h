@@ -1,7 +1,6 @@
 // Adding rows to the rows that an index lists: what gathering is, backwards.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "kernels/util/arithmetic.h"
@@ -58,7 +57,7 @@ void AddRows(int num_threads, const AddedRows& shape, const T* src, const Index*
   };
   const int64_t lines = columns / kLine;
   if (outer >= num_threads || outer * work < 2 * kElementwiseGrain) {
-    const int64_t grain = 1 + kElementwiseGrain / std::max<int64_t>(work, 1);
+    const int64_t grain = GrainFor(work);
     ParallelFor(num_threads, outer, grain, [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) add(b, {0, rows, 0, columns});
     });

@@ -1,7 +1,6 @@
 // Selected rows (core/variable.h): checks, and adding up those that name the same row.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -51,7 +50,7 @@ MergePlan PlanMerge(absl::Span<const int64_t> rows);
 // depend on the number of threads.
 template <typename T, typename C>
 void MergeValues(int num_threads, const MergePlan& plan, int64_t width, const T* values, C* out) {
-  const int64_t grain = std::max<int64_t>(1, kElementwiseGrain / std::max<int64_t>(width, 1));
+  const int64_t grain = GrainFor(width);
   ParallelFor(num_threads, plan.size(), grain, [&, values, out](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       C* const to = out + i * width;
