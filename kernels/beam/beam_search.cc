@@ -11,6 +11,7 @@
 
 #include "core/op_def.h"
 #include "kernels/sequence/lod.h"
+#include "kernels/util/data_or_null.h"
 
 namespace interp {
 namespace {
@@ -95,7 +96,7 @@ absl::StatusOr<Step> ReadStep(const OpContext& ctx) {
   }
   return Step{.pre_ids = ctx.input(kPreIds).data<int64_t>(),
               .pre_scores = ctx.input(kPreScores).data<float>(),
-              .ids = ids != nullptr ? ids->data<int64_t>() : nullptr,
+              .ids = DataOrNull<int64_t>(ids),
               .scores = scores.data<float>(),
               .width = RowSize(scores)};
 }

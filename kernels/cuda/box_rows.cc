@@ -5,10 +5,10 @@
 
 #include "kernels/cuda/boxes.h"
 #include "kernels/cuda/number_lists.h"
-#include "kernels/cuda/optional_data.h"
 #include "kernels/cuda/row.h"
 #include "kernels/detection/box_attrs.h"
 #include "kernels/detection/priors.h"
+#include "kernels/util/data_or_null.h"
 
 namespace interp::cuda {
 namespace {
@@ -33,7 +33,7 @@ absl::Status BoxCoder(KernelContext& ctx) {
   Tensor& out = ctx.output(/*slot=*/0);
   BoxCoderArguments args;
   args.priors = ctx.input(/*slot=*/0).raw_data();
-  args.variances = ReadFrom(ctx.optional_input(/*slot=*/1));
+  args.variances = InputOrNull(ctx, /*slot=*/1);
   std::copy(attrs.variance.begin(), attrs.variance.end(), args.variance);
   args.target = ctx.input(/*slot=*/2).raw_data();
   args.out = out.mutable_raw_data();

@@ -4,6 +4,7 @@
 #include "kernels/cuda/cross_entropy.h"
 #include "kernels/cuda/row.h"
 #include "kernels/loss/loss_attrs.h"
+#include "kernels/util/data_or_null.h"
 #include "kernels/util/lines.h"
 
 namespace interp::cuda {
@@ -16,11 +17,6 @@ LineShape LinesOf(const Shape& shape, int64_t axis) {
 
 Labels LabelsOf(const Tensor& tensor, bool soft, int64_t ignored) {
   return {.data = tensor.raw_data(), .dtype = tensor.dtype, .soft = soft, .ignored = ignored};
-}
-
-const float* DataOrNull(const KernelContext& ctx, int slot) {
-  const Tensor* tensor = ctx.optional_input(slot);
-  return tensor != nullptr ? tensor->data<float>() : nullptr;
 }
 
 absl::Status SoftmaxLoss(KernelContext& ctx) {
@@ -97,7 +93,7 @@ absl::Status SigmoidLoss(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<SigmoidCrossEntropyAttrs>();
   SigmoidCrossEntropyArguments args = {.x = ctx.input(kX).data<float>(),
                                        .label = ctx.input(kLabel).data<float>(),
-                                       .weight = DataOrNull(ctx, kPosWeight),
+                                       .weight = InputOrNull<float>(ctx, kPosWeight),
                                        .out = ctx.output(0).mutable_data<float>(),
                                        .size = ctx.input(kX).numel(),
                                        .ignored = attrs.ignore_index};

@@ -1,8 +1,8 @@
 // Rows of data_norm and data_norm_grad.
 #include "kernels/cuda/data_norm.h"
-#include "kernels/cuda/optional_data.h"
 #include "kernels/cuda/row.h"
 #include "kernels/nn/data_norm.h"
+#include "kernels/util/data_or_null.h"
 
 namespace interp::cuda {
 namespace {
@@ -41,12 +41,12 @@ absl::Status GradientRow(KernelContext& ctx) {
                            .scales = ctx.input(3).raw_data(),
                            .weight = attrs.scale_and_shift ? ctx.input(1).raw_data() : nullptr,
                            .y_grad = ctx.input(5).raw_data(),
-                           .x_grad = WriteTo(ctx.optional_output(0)),
-                           .size = WriteTo(ctx.optional_output(1)),
-                           .sum = WriteTo(ctx.optional_output(2)),
-                           .square_sum = WriteTo(ctx.optional_output(3)),
-                           .weight_grad = WriteTo(ctx.optional_output(4)),
-                           .bias_grad = WriteTo(ctx.optional_output(5))},
+                           .x_grad = OutputOrNull(ctx, 0),
+                           .size = OutputOrNull(ctx, 1),
+                           .sum = OutputOrNull(ctx, 2),
+                           .square_sum = OutputOrNull(ctx, 3),
+                           .weight_grad = OutputOrNull(ctx, 4),
+                           .bias_grad = OutputOrNull(ctx, 5)},
                           StreamOf(ctx));
 }
 

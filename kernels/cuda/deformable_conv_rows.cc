@@ -5,10 +5,10 @@
 #include "kernels/cuda/batched_product.h"
 #include "kernels/cuda/deformable_columns.h"
 #include "kernels/cuda/elements.h"
-#include "kernels/cuda/optional_data.h"
 #include "kernels/cuda/pieces.h"
 #include "kernels/cuda/row.h"
 #include "kernels/nn/deformable_conv.h"
+#include "kernels/util/data_or_null.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp::cuda {
@@ -63,7 +63,7 @@ absl::Status DeformableConv(KernelContext& ctx) {
   const Elements from = ElementsOf(x.dtype, x.raw_data());
   const Elements to = ElementsOf(x.dtype, out.mutable_raw_data());
   const Elements offset = ElementsOf(x.dtype, ctx.input(nn::kDeformableOffset).raw_data());
-  const Elements mask = ElementsOf(x.dtype, ReadFrom(ctx.optional_input(nn::kDeformableMask)));
+  const Elements mask = ElementsOf(x.dtype, InputOrNull(ctx, nn::kDeformableMask));
   const int64_t image_points =
       ctx.attrs<nn::DeformableAttrs>().deformable_groups * positions * places;
   for (int64_t first = 0; first < problem.batch; first += most) {

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "kernels/cuda/group_norm.h"
-#include "kernels/cuda/optional_data.h"
 #include "kernels/cuda/row.h"
 #include "kernels/nn/group_norm.h"
+#include "kernels/util/data_or_null.h"
 
 namespace interp::cuda {
 namespace {
@@ -35,13 +35,13 @@ absl::Status NormaliseGroups(KernelContext& ctx) {
                    {.shape = shape,
                     .groups = GroupsOf(attrs, shape),
                     .x = x.raw_data(),
-                    .scale = ReadFrom(ctx.optional_input(/*slot=*/1)),
-                    .bias = ReadFrom(ctx.optional_input(/*slot=*/2)),
+                    .scale = InputOrNull(ctx, /*slot=*/1),
+                    .bias = InputOrNull(ctx, /*slot=*/2),
                     .epsilon = attrs.epsilon,
                     .stored = StoredOf(attrs),
                     .y = ctx.output(/*slot=*/0).mutable_raw_data(),
-                    .mean = WriteTo(ctx.optional_output(/*slot=*/1)),
-                    .variance = WriteTo(ctx.optional_output(/*slot=*/2))},
+                    .mean = OutputOrNull(ctx, /*slot=*/1),
+                    .variance = OutputOrNull(ctx, /*slot=*/2)},
                    StreamOf(ctx));
 }
 
@@ -59,15 +59,15 @@ absl::Status GroupsGrad(KernelContext& ctx) {
                         .groups = GroupsOf(attrs, shape),
                         .x = x.raw_data(),
                         .y_grad = ctx.input(/*slot=*/4).raw_data(),
-                        .scale = ReadFrom(ctx.optional_input(/*slot=*/1)),
+                        .scale = InputOrNull(ctx, /*slot=*/1),
                         .mean = ctx.input(/*slot=*/2).raw_data(),
                         .variance = ctx.input(/*slot=*/3).raw_data(),
                         .epsilon = attrs.epsilon,
                         .stored = StoredOf(attrs),
                         .centers = kInstance || ctx.has_input(/*slot=*/6),
-                        .x_grad = WriteTo(ctx.optional_output(/*slot=*/0)),
-                        .scale_grad = WriteTo(ctx.optional_output(/*slot=*/1)),
-                        .bias_grad = WriteTo(ctx.optional_output(/*slot=*/2)),
+                        .x_grad = OutputOrNull(ctx, /*slot=*/0),
+                        .scale_grad = OutputOrNull(ctx, /*slot=*/1),
+                        .bias_grad = OutputOrNull(ctx, /*slot=*/2),
                         .sums = scratch.data<double>()},
                        StreamOf(ctx));
 }

@@ -1,8 +1,8 @@
 // Rows of log_loss, huber_loss, smooth_l1_loss and of their gradients.
-#include "kernels/cuda/optional_data.h"
 #include "kernels/cuda/pair_loss.h"
 #include "kernels/cuda/row.h"
 #include "kernels/loss/loss_attrs.h"
+#include "kernels/util/data_or_null.h"
 
 namespace interp::cuda {
 namespace {
@@ -28,7 +28,7 @@ absl::Status HuberLossRow(KernelContext& ctx) {
                    {.x = x.raw_data(),
                     .y = ctx.input(/*slot=*/1).raw_data(),
                     .out = ctx.output(/*slot=*/0).mutable_raw_data(),
-                    .residual = WriteTo(ctx.optional_output(/*slot=*/1)),
+                    .residual = OutputOrNull(ctx, /*slot=*/1),
                     .size = x.numel(),
                     .delta = ctx.attrs<HuberAttrs>().delta},
                    StreamOf(ctx));
@@ -40,8 +40,8 @@ absl::Status HuberLossGradRow(KernelContext& ctx) {
   return HuberLossGrad(residual.dtype,
                        {.residual = residual.raw_data(),
                         .grad = ctx.input(/*slot=*/1).raw_data(),
-                        .x_grad = WriteTo(ctx.optional_output(/*slot=*/0)),
-                        .y_grad = WriteTo(ctx.optional_output(/*slot=*/1)),
+                        .x_grad = OutputOrNull(ctx, /*slot=*/0),
+                        .y_grad = OutputOrNull(ctx, /*slot=*/1),
                         .size = residual.numel(),
                         .delta = ctx.attrs<HuberAttrs>().delta},
                        StreamOf(ctx));
@@ -53,8 +53,8 @@ absl::Status SmoothL1Row(KernelContext& ctx) {
   return SmoothL1Loss(x.dtype,
                       {.x = x.raw_data(),
                        .y = ctx.input(/*slot=*/1).raw_data(),
-                       .inside = ReadFrom(ctx.optional_input(/*slot=*/2)),
-                       .outside = ReadFrom(ctx.optional_input(/*slot=*/3)),
+                       .inside = InputOrNull(ctx, /*slot=*/2),
+                       .outside = InputOrNull(ctx, /*slot=*/3),
                        .diff = ctx.output(/*slot=*/0).mutable_raw_data(),
                        .out = ctx.output(/*slot=*/1).mutable_raw_data(),
                        .rows = x.shape[0],
@@ -68,11 +68,11 @@ absl::Status SmoothL1GradRow(KernelContext& ctx) {
   const Tensor& diff = ctx.input(/*slot=*/0);
   return SmoothL1LossGrad(diff.dtype,
                           {.diff = diff.raw_data(),
-                           .inside = ReadFrom(ctx.optional_input(/*slot=*/1)),
-                           .outside = ReadFrom(ctx.optional_input(/*slot=*/2)),
+                           .inside = InputOrNull(ctx, /*slot=*/1),
+                           .outside = InputOrNull(ctx, /*slot=*/2),
                            .grad = ctx.input(/*slot=*/3).raw_data(),
-                           .x_grad = WriteTo(ctx.optional_output(/*slot=*/0)),
-                           .y_grad = WriteTo(ctx.optional_output(/*slot=*/1)),
+                           .x_grad = OutputOrNull(ctx, /*slot=*/0),
+                           .y_grad = OutputOrNull(ctx, /*slot=*/1),
                            .rows = diff.shape[0],
                            .width = diff.shape.numel(1, diff.shape.rank()),
                            .sigma = ctx.attrs<SmoothL1Attrs>().sigma},

@@ -10,6 +10,7 @@
 #include "kernels/sequence/lod.h"
 #include "kernels/sequence/repeat_level.h"
 #include "kernels/util/data_mover.h"
+#include "kernels/util/data_or_null.h"
 
 namespace interp::cuda {
 namespace {
@@ -47,7 +48,7 @@ absl::Status Pool(KernelContext& ctx) {
                         .pad_value = attrs.pad_value,
                         .x = x.raw_data(),
                         .out = out.mutable_raw_data(),
-                        .max_index = index == nullptr ? nullptr : index->mutable_data<int32_t>()},
+                        .max_index = DataOrNull<int32_t>(index)},
                        StreamOf(ctx));
 }
 

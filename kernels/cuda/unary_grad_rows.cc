@@ -7,6 +7,7 @@
 #include "kernels/math/clip.h"
 #include "kernels/math/pow.h"
 #include "kernels/math/unary_grad.h"
+#include "kernels/util/data_or_null.h"
 
 namespace interp::cuda {
 namespace {
@@ -78,11 +79,6 @@ absl::Status SiluRow(KernelContext& ctx) {
   return Run(ctx, args);
 }
 
-const void* DataOrNull(const KernelContext& ctx, int slot) {
-  const Tensor* tensor = ctx.optional_input(slot);
-  return tensor != nullptr ? tensor->raw_data() : nullptr;
-}
-
 // Numbers of pow and clip may be tensors, in the slots after Out@GRAD.
 template <Op kOp, int kTensors, typename Attrs>
 absl::Status RowOfTensors(KernelContext& ctx) {
@@ -90,8 +86,8 @@ absl::Status RowOfTensors(KernelContext& ctx) {
   const Numbers numbers = NumbersOf(ctx.attrs<Attrs>());
   args.a = numbers.a;
   args.b = numbers.b;
-  args.a_data = DataOrNull(ctx, kOutGrad + 1);
-  if constexpr (kTensors == 2) args.b_data = DataOrNull(ctx, kOutGrad + 2);
+  args.a_data = InputOrNull(ctx, kOutGrad + 1);
+  if constexpr (kTensors == 2) args.b_data = InputOrNull(ctx, kOutGrad + 2);
   return Run(ctx, args);
 }
 

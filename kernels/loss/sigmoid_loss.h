@@ -48,7 +48,7 @@ struct SigmoidLossInputs {
       : n(ctx.input(sigmoid_loss::kX).numel()),
         x(ctx.input(sigmoid_loss::kX).data<T>()),
         label(ctx.input(sigmoid_loss::kLabel).data<T>()),
-        weight(DataOrNull<T>(ctx.optional_input(sigmoid_loss::kPosWeight))) {
+        weight(InputOrNull<T>(ctx, sigmoid_loss::kPosWeight)) {
     const auto& attrs = ctx.attrs<SigmoidCrossEntropyAttrs>();
     if (attrs.normalize) count = CountLabels(label, n, attrs.ignore_index);
   }

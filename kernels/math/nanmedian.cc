@@ -9,6 +9,7 @@
 
 #include "core/op_def.h"
 #include "kernels/math/sorting.h"
+#include "kernels/util/data_or_null.h"
 #include "kernels/util/fill_zero.h"
 #include "kernels/util/loops.h"
 #include "kernels/util/shape_args.h"
@@ -99,7 +100,7 @@ absl::Status Median(KernelContext& ctx) {
   const T* const x = ctx.input(kX).data<T>();
   T* const out = ctx.output(kOut).mutable_data<T>();
   Tensor* const index = ctx.optional_output(kIndex);
-  int64_t* const positions = index == nullptr ? nullptr : index->mutable_data<int64_t>();
+  int64_t* const positions = DataOrNull<int64_t>(index);
   INTERP_ASSIGN_OR_RETURN(const Workspace work,
                           ctx.workspace(static_cast<size_t>(groups.size) * sizeof(Ranked<T>)));
   Ranked<T>* const elements = work.data<Ranked<T>>();

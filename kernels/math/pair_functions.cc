@@ -5,6 +5,7 @@
 
 #include "core/op_def.h"
 #include "kernels/util/arithmetic.h"
+#include "kernels/util/data_or_null.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/parallel_for.h"
 
@@ -103,8 +104,8 @@ absl::Status Atan2Grad(KernelContext& ctx) {
   const T* const grad = ctx.input(kOutGrad).data<T>();
   Tensor* const y_grad = ctx.optional_output(kFirstGrad);
   Tensor* const x_grad = ctx.optional_output(kSecondGrad);
-  T* const to_y = y_grad == nullptr ? nullptr : y_grad->mutable_data<T>();
-  T* const to_x = x_grad == nullptr ? nullptr : x_grad->mutable_data<T>();
+  T* const to_y = DataOrNull<T>(y_grad);
+  T* const to_x = DataOrNull<T>(x_grad);
   ParallelFor(ctx.num_threads(), ctx.input(kFirst).numel(), kElementwiseGrain,
               [=](int64_t begin, int64_t end) {
                 for (int64_t i = begin; i < end; ++i) {

@@ -6,6 +6,7 @@
 
 #include "kernels/math/reduction.h"
 #include "kernels/util/broadcast.h"
+#include "kernels/util/data_or_null.h"
 
 namespace interp {
 
@@ -58,7 +59,7 @@ absl::Status MapReductionGrad(KernelContext& ctx, const Prepare& prepare, const 
 template <typename T, typename Op>
 absl::Status RunReductionGrad(KernelContext& ctx, const Op& op) {
   const Tensor* out = ctx.optional_input(reduction_grad::kOut);
-  const T* outs = out != nullptr ? out->data<T>() : nullptr;
+  const T* outs = DataOrNull<T>(out);
   const T* grads = ctx.input(reduction_grad::kOutGrad).data<T>();
   const auto prepare = [=](int64_t o) {
     return PerOutput<T>{outs != nullptr ? outs[o] : T{0}, grads[o]};

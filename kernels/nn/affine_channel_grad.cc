@@ -28,8 +28,8 @@ absl::Status Infer(InferContext& ctx) {
 
 template <typename T>
 void Run(KernelContext& ctx, const ImageView& view, const T* x, const T* out_grad, T* x_grad) {
-  T* scale_grad = DataOrNull<T>(ctx.optional_output(kScaleGrad));
-  T* bias_grad = DataOrNull<T>(ctx.optional_output(kBiasGrad));
+  T* scale_grad = OutputOrNull<T>(ctx, kScaleGrad);
+  T* bias_grad = OutputOrNull<T>(ctx, kBiasGrad);
   const size_t channels = static_cast<size_t>(view.channels());
   if (scale_grad != nullptr || bias_grad != nullptr) {
     const std::vector<double> sums = SumByChannel<T, 2>(

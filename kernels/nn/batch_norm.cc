@@ -76,7 +76,7 @@ struct Affine {
 
 template <typename T>
 ChannelParameter<T> ScaleOf(const KernelContext& ctx) {
-  return {DataOrNull<T>(ctx.optional_input(kScale)), T{1}};
+  return {InputOrNull<T>(ctx, kScale), T{1}};
 }
 
 // Its values, or those of a missing one, in an array.
@@ -91,7 +91,7 @@ void FillChannels(const ChannelParameter<T>& from, int64_t channels, T* to) {
 
 template <typename T>
 ChannelParameter<T> BiasOf(const KernelContext& ctx) {
-  return {DataOrNull<T>(ctx.optional_input(kBias)), T{0}};
+  return {InputOrNull<T>(ctx, kBias), T{0}};
 }
 
 // The running statistics stay as they are. Paddle leaves the saved ones undefined.

@@ -92,9 +92,9 @@ NormGradFactors<C> FactorsOf(KernelContext& ctx, const ImageView& view, const T*
   const StatisticsSlots statistics = FindStatistics(ctx);
   const C* mean = ctx.input(statistics.mean).data<C>();
   const C* variance = ctx.input(statistics.variance).data<C>();
-  const ChannelParameter<C> scale = {DataOrNull<C>(ctx.optional_input(kScale)), C{1}};
-  C* scale_grad = DataOrNull<C>(ctx.optional_output(kScaleGrad));
-  C* bias_grad = DataOrNull<C>(ctx.optional_output(kBiasGrad));
+  const ChannelParameter<C> scale = {InputOrNull<C>(ctx, kScale), C{1}};
+  C* scale_grad = OutputOrNull<C>(ctx, kScaleGrad);
+  C* bias_grad = OutputOrNull<C>(ctx, kBiasGrad);
   const std::vector<double> sums = SumByChannel<C, 2>(
       view,
       [=](int64_t at, int64_t c) {

@@ -127,9 +127,9 @@ struct DataNormRows {
 
 template <typename T>
 void GiveStatistics(KernelContext& ctx, const ColumnSums& sums, const DataNormAttrs& attrs) {
-  T* size = DataOrNull<T>(ctx.optional_output(1));
-  T* sum = DataOrNull<T>(ctx.optional_output(2));
-  T* square = DataOrNull<T>(ctx.optional_output(3));
+  T* size = OutputOrNull<T>(ctx, 1);
+  T* sum = OutputOrNull<T>(ctx, 2);
+  T* square = OutputOrNull<T>(ctx, 3);
   for (size_t i = 0; i < sums.count.size(); ++i) {
     const double count = sums.count[i];
     const double share = attrs.slot_dim > 0 && count > 0 ? 1 / count : 1;

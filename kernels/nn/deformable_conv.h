@@ -8,6 +8,7 @@
 #include "kernels/nn/conv_problem.h"
 #include "kernels/nn/gemm.h"
 #include "kernels/nn/image.h"
+#include "kernels/util/data_or_null.h"
 
 namespace interp::nn {
 
@@ -157,7 +158,7 @@ DeformableSamples<T> MakeDeformableSamples(const OpContext& ctx, const ConvProbl
           ViewImage(offset, false),
           offset.data<T>(),
           mask == nullptr ? ImageView() : ViewImage(*mask, false),
-          mask == nullptr ? nullptr : mask->data<T>()};
+          DataOrNull<T>(mask)};
 }
 
 // The filter as one packed matrix per group: [group_out, kernel positions * group_in] where

@@ -2,6 +2,7 @@
 // the others are divided by 1 - dropout_prob; in tests downgrade_in_infer multiplies by it instead.
 // Mask is 1 where an element was kept; tests leave it empty.
 #include "kernels/nn/dropout_kernel.h"
+#include "kernels/util/data_or_null.h"
 
 namespace interp::nn {
 namespace {
@@ -52,7 +53,7 @@ absl::Status Dropout(KernelContext& ctx) {
     return absl::OkStatus();
   }
   Tensor* mask_tensor = ctx.optional_output(kMask);
-  uint8_t* mask = mask_tensor == nullptr ? nullptr : mask_tensor->mutable_data<uint8_t>();
+  uint8_t* mask = DataOrNull<uint8_t>(mask_tensor);
   INTERP_ASSIGN_OR_RETURN(const int32_t seed, SeedOf(ctx, kSeed, attrs.seed));
   using C = ComputeType<T>;
   const C divisor = attrs.upscale_in_train ? static_cast<C>(1.0F - attrs.probability) : C{1};

@@ -10,6 +10,7 @@
 #include "kernels/nn/product.h"
 #include "kernels/nn/row_ops.h"
 #include "kernels/util/check_shape.h"
+#include "kernels/util/data_or_null.h"
 #include "kernels/util/fill_zero.h"
 #include "kernels/util/parallel_for.h"
 
@@ -76,13 +77,6 @@ absl::Status Infer(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-const float* Floats(const Tensor* tensor) {
-  return tensor == nullptr ? nullptr : tensor->data<float>();
-}
-float* Floats(Tensor* tensor) {
-  return tensor == nullptr ? nullptr : tensor->mutable_data<float>();
-}
-
 absl::Status Run(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<Attrs>();
   const Shape& shape = ctx.input(kY).shape;
@@ -98,12 +92,12 @@ absl::Status Run(KernelContext& ctx) {
   if (attrs.relu) product.activation = {ActivationKind::kRelu};
   INTERP_RETURN_IF_ERROR(RunProduct<float>(ctx, product, ctx.input(kX).data<float>(),
                                            ctx.input(kW).data<float>(), ctx.input_is_constant(kW),
-                                           Floats(ctx.optional_input(kBias0)), out));
+                                           InputOrNull<float>(ctx, kBias0), out));
   const float* const y = ctx.input(kY).data<float>();
-  const float* const scale = Floats(ctx.optional_input(kScale));
-  const float* const bias = Floats(ctx.optional_input(kBias1));
-  float* const means = Floats(ctx.optional_output(kMean));
-  float* const variances = Floats(ctx.optional_output(kVariance));
+  const float* const scale = InputOrNull<float>(ctx, kScale);
+  const float* const bias = InputOrNull<float>(ctx, kBias1);
+  float* const means = OutputOrNull<float>(ctx, kMean);
+  float* const variances = OutputOrNull<float>(ctx, kVariance);
   const int64_t n = shape.numel(attrs.begin, shape.rank());
   const int64_t grain = GrainFor(4 * n);
   ParallelFor(ctx.num_threads(), shape.numel() / n, grain, [=, &attrs](int64_t begin, int64_t end) {

@@ -87,10 +87,10 @@ absl::Status Normalize(KernelContext& ctx, const ImageView& view, const T* x, T*
   const GroupNormRun<T> run = {attrs,
                                view,
                                attrs.groups == 0 ? channels : attrs.groups,
-                               scale == nullptr ? nullptr : scale->data<T>(),
-                               bias == nullptr ? nullptr : bias->data<T>(),
-                               DataOrNull<T>(ctx.optional_output(kMean)),
-                               DataOrNull<T>(ctx.optional_output(kVariance))};
+                               DataOrNull<T>(scale),
+                               DataOrNull<T>(bias),
+                               OutputOrNull<T>(ctx, kMean),
+                               OutputOrNull<T>(ctx, kVariance)};
   const size_t factors = static_cast<size_t>(view.batch() * channels);
   INTERP_ASSIGN_OR_RETURN(
       const Workspace scratch,

@@ -134,12 +134,11 @@ absl::Status GroupNormGrad(KernelContext& ctx) {
                                       view,
                                       std::max<int64_t>(sizes.groups, 1),
                                       attrs.instance || ctx.has_input(kScale),
-                                      DataOrNull<T>(ctx.optional_input(kScale)),
+                                      InputOrNull<T>(ctx, kScale),
                                       ctx.input(kMean).data<T>(),
                                       ctx.input(kVariance).data<T>()};
     const std::vector<double> sums = task.Sums(x, y_grad, ctx.num_threads());
-    task.GiveVectors(sums, DataOrNull<T>(ctx.optional_output(kScaleGrad)),
-                     DataOrNull<T>(ctx.optional_output(kBiasGrad)));
+    task.GiveVectors(sums, OutputOrNull<T>(ctx, kScaleGrad), OutputOrNull<T>(ctx, kBiasGrad));
     if (x_grad != nullptr) {
       ApplyNormGrad(view, task.Factors(sums), x, y_grad, x_grad, ctx.num_threads());
     }

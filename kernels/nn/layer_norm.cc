@@ -47,11 +47,11 @@ absl::Status LayerNorm(KernelContext& ctx) {
   const int64_t rows = x_tensor.shape.numel(0, first);
   const int64_t n = x_tensor.shape.numel(first, x_tensor.shape.rank());
   const T* x = x_tensor.data<T>();
-  const C* scale = DataOrNull<C>(ctx.optional_input(kScale));
-  const C* bias = DataOrNull<C>(ctx.optional_input(kBias));
+  const C* scale = InputOrNull<C>(ctx, kScale);
+  const C* bias = InputOrNull<C>(ctx, kBias);
   T* y = ctx.output(kY).mutable_data<T>();
-  C* means = DataOrNull<C>(ctx.optional_output(kMean));
-  C* variances = DataOrNull<C>(ctx.optional_output(kVariance));
+  C* means = OutputOrNull<C>(ctx, kMean);
+  C* variances = OutputOrNull<C>(ctx, kVariance);
   const C epsilon = static_cast<C>(attrs.epsilon);
   const int64_t grain = GrainFor(4 * n);
   ParallelFor(ctx.num_threads(), rows, grain, [=](int64_t begin, int64_t end) {

@@ -139,11 +139,11 @@ absl::Status LayerNormGrad(KernelContext& ctx) {
   const LayerNormGradRun<T> run = {n,
                                    static_cast<C>(attrs.epsilon),
                                    x.data<T>(),
-                                   DataOrNull<C>(ctx.optional_input(kScale)),
+                                   InputOrNull<C>(ctx, kScale),
                                    ctx.input(kMean).data<C>(),
                                    ctx.input(kVariance).data<C>(),
                                    ctx.input(kYGrad).data<T>(),
-                                   DataOrNull<T>(ctx.optional_output(kXGrad))};
+                                   OutputOrNull<T>(ctx, kXGrad)};
   const int64_t parts = std::clamp<int64_t>(rows / kLeastPart, 1, kMaxParts);
   INTERP_ASSIGN_OR_RETURN(const Workspace sum_memory,
                           ctx.workspace(static_cast<size_t>(parts * 2 * n) * sizeof(double)));

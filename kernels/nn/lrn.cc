@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/op_def.h"
+#include "kernels/util/data_or_null.h"
 
 namespace interp::nn {
 namespace {
@@ -31,7 +32,7 @@ absl::Status Lrn(KernelContext& ctx) {
   const T* x = ctx.input(kX).data<T>();
   T* out = ctx.output(kOut).mutable_data<T>();
   Tensor* mid_tensor = ctx.optional_output(kMidOut);
-  T* mid = mid_tensor == nullptr ? nullptr : mid_tensor->mutable_data<T>();
+  T* mid = DataOrNull<T>(mid_tensor);
   const T k = static_cast<T>(attrs.k);
   const T alpha = static_cast<T>(attrs.alpha);
   const T beta = static_cast<T>(attrs.beta);

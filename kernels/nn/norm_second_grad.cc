@@ -14,6 +14,7 @@
 #include "core/op_def.h"
 #include "kernels/nn/batch_norm.h"
 #include "kernels/nn/check_vector.h"
+#include "kernels/util/data_or_null.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/parallel_for.h"
 
@@ -112,17 +113,6 @@ Group GroupOf(const Extents& extents, const NormAttrs& attrs, int64_t image, int
   if (attrs.channels_last) return {c, 1, 0, extents.images * extents.pixels, extents.channels};
   const int64_t start = image * size + c * extents.pixels;
   return {start, attrs.by_image ? 1 : extents.images, size, extents.pixels, 1};
-}
-
-template <typename T>
-const T* InputOrNull(const KernelContext& ctx, int slot) {
-  const Tensor* const tensor = ctx.optional_input(slot);
-  return tensor == nullptr ? nullptr : tensor->data<T>();
-}
-template <typename T>
-T* OutputOrNull(KernelContext& ctx, int slot) {
-  Tensor* const tensor = ctx.optional_output(slot);
-  return tensor == nullptr ? nullptr : tensor->mutable_data<T>();
 }
 
 template <typename T>

@@ -69,12 +69,12 @@ absl::Status RmsNorm(KernelContext& ctx) {
   const int64_t n = shape.numel(attrs.FirstDim(shape), shape.rank());
   const T epsilon = static_cast<T>(attrs.epsilon);
   const T* const x = ctx.input(kX).data<T>();
-  const T* const residual = DataOrNull<T>(ctx.optional_input(kResidual));
-  const T* const bias = DataOrNull<T>(ctx.optional_input(kBias));
+  const T* const residual = InputOrNull<T>(ctx, kResidual);
+  const T* const bias = InputOrNull<T>(ctx, kBias);
   const T* const weight = ctx.input(kNormWeight).data<T>();
-  const T* const norm_bias = DataOrNull<T>(ctx.optional_input(kNormBias));
+  const T* const norm_bias = InputOrNull<T>(ctx, kNormBias);
   T* const out = ctx.output(kOut).mutable_data<T>();
-  T* const sums = residual == nullptr ? nullptr : DataOrNull<T>(ctx.optional_output(kResidualOut));
+  T* const sums = residual == nullptr ? nullptr : OutputOrNull<T>(ctx, kResidualOut);
   const int64_t grain = GrainFor(4 * n);
   ParallelFor(ctx.num_threads(), shape.numel() / n, grain, [=](int64_t begin, int64_t end) {
     for (int64_t at = begin * n; at < end * n; at += n) {

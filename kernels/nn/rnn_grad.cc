@@ -165,7 +165,7 @@ class RnnGradRun {
       if (grads[i] == nullptr) continue;
       std::copy_n(sources[i], s_.state_size(), grads[i]->mutable_data<E>());
     }
-    E* const input = DataOrNull<E>(ctx_.optional_output(kInputGrad));
+    E* const input = OutputOrNull<E>(ctx_, kInputGrad);
     if (kWidens && input != nullptr) std::copy_n(work_.dinput, s_.rows() * s_.input, input);
   }
 

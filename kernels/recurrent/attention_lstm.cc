@@ -15,6 +15,7 @@
 #include "kernels/recurrent/activation.h"
 #include "kernels/sequence/lod.h"
 #include "kernels/util/check_shape.h"
+#include "kernels/util/data_or_null.h"
 #include "kernels/util/parallel_for.h"
 #include "kernels/util/shape_args.h"
 
@@ -77,12 +78,6 @@ absl::Status Infer(InferContext& ctx) {
     if (Tensor* out = ctx.optional_output(output)) out->lod = x.lod;
   }
   return absl::OkStatus();
-}
-
-template <typename T>
-const T* DataOf(const KernelContext& ctx, int slot) {
-  const Tensor* const input = ctx.optional_input(slot);
-  return input == nullptr ? nullptr : input->data<T>();
 }
 
 // What all sequences share.
@@ -186,9 +181,9 @@ absl::Status RunAttentionLstm(KernelContext& ctx) {
       .size = size,
       .width = x.shape[1],
       .attention_weight = ctx.input(kAttentionWeight).data<T>(),
-      .attention_bias = DataOf<T>(ctx, kAttentionBias),
-      .scalar = DataOf<T>(ctx, kAttentionScalar),
-      .scalar_bias = DataOf<T>(ctx, kAttentionScalarBias),
+      .attention_bias = InputOrNull<T>(ctx, kAttentionBias),
+      .scalar = InputOrNull<T>(ctx, kAttentionScalar),
+      .scalar_bias = InputOrNull<T>(ctx, kAttentionScalarBias),
       .weight = ctx.input(kWeight).data<T>(),
       .bias = ctx.input(kBias).data<T>(),
   };
@@ -200,7 +195,7 @@ absl::Status RunAttentionLstm(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const int64_t bytes,
                           CheckedProduct(elements, static_cast<int64_t>(sizeof(T))));
   INTERP_ASSIGN_OR_RETURN(const Workspace memory, ctx.workspace(static_cast<size_t>(bytes)));
-  const T* const h0 = DataOf<T>(ctx, kH0);
+  const T* const h0 = InputOrNull<T>(ctx, kH0);
   const T* const c0 = ctx.input(kC0).data<T>();
   T* const hidden = ctx.output(kHidden).mutable_data<T>();
   T* const cell = ctx.output(kCell).mutable_data<T>();

@@ -12,6 +12,7 @@
 #include "kernels/recurrent/gru_layer.h"
 #include "kernels/recurrent/step_order.h"
 #include "kernels/util/check_shape.h"
+#include "kernels/util/data_or_null.h"
 #include "kernels/util/flops.h"
 #include "kernels/util/gradient_op.h"
 
@@ -54,7 +55,7 @@ struct GruState : KernelState {
 template <typename T>
 T* Kept(const KernelContext& ctx, int slot) {
   Tensor* out = ctx.attrs<GruAttrs>().test ? nullptr : ctx.optional_output(slot);
-  return out == nullptr ? nullptr : out->mutable_data<T>();
+  return DataOrNull<T>(out);
 }
 
 template <typename T>

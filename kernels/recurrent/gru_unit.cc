@@ -4,6 +4,7 @@
 #include "kernels/recurrent/gru_attrs.h"
 #include "kernels/recurrent/gru_cell.h"
 #include "kernels/util/check_shape.h"
+#include "kernels/util/data_or_null.h"
 #include "kernels/util/flops.h"
 #include "kernels/util/parallel_for.h"
 
@@ -56,7 +57,7 @@ absl::Status GruUnit(KernelContext& ctx) {
   GruCell<T> cell = {size, attrs.gate, attrs.candidate, attrs.origin_mode};
   cell.SetWeights(weight);
   const Tensor* bias = ctx.optional_input(kBias);
-  const T* const b = bias == nullptr ? nullptr : bias->data<T>();
+  const T* const b = DataOrNull<T>(bias);
   const T* const input = ctx.input(kInput).data<T>();
   const T* const h = ctx.input(kHiddenPrev).data<T>();
   T* const gates = ctx.output(kGate).mutable_data<T>();

@@ -17,6 +17,7 @@
 #include "kernels/recurrent/lstm_attrs.h"
 #include "kernels/recurrent/lstm_layer.h"
 #include "kernels/recurrent/packed_weights.h"
+#include "kernels/util/data_or_null.h"
 #include "kernels/util/flops.h"
 #include "kernels/util/gradient_op.h"
 
@@ -79,7 +80,7 @@ struct LstmState : KernelState {
 template <typename T>
 T* Kept(const KernelContext& ctx, int slot) {
   Tensor* out = ctx.attrs<LstmAttrs>().test ? nullptr : ctx.optional_output(slot);
-  return out == nullptr ? nullptr : out->mutable_data<T>();
+  return DataOrNull<T>(out);
 }
 
 template <typename T>

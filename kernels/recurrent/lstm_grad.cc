@@ -108,19 +108,19 @@ template <typename T>
 absl::Status ParameterGradients(KernelContext& ctx, const LstmGradientRun<T>& run) {
   const int64_t rows = run.order.starts.back();
   const int64_t size = run.cell.size;
-  if (T* out = DataOrNull<T>(ctx.optional_output(kWeightGrad))) {
+  if (T* out = OutputOrNull<T>(ctx, kWeightGrad)) {
     const StatesBefore<T> before = {run.order, run.width, ctx.input(kR).data<T>(),
-                                    DataOrNull<T>(ctx.optional_input(kLstmH0))};
+                                    InputOrNull<T>(ctx, kLstmH0)};
     INTERP_RETURN_IF_ERROR(RecurrentWeightGradient(ctx, before, run.gates_grad, 4 * size, out));
   }
-  if (T* out = DataOrNull<T>(ctx.optional_output(kBiasGrad))) {
+  if (T* out = OutputOrNull<T>(ctx, kBiasGrad)) {
     SumRows(ctx.num_threads(), run.gates_grad, rows, 4 * size, out);
     if (run.cell.peepholes != nullptr) {
       PeepholeGradients(ctx.num_threads(), run, out + 4 * size);
     }
   }
   if (run.projection.weight == nullptr) return absl::OkStatus();
-  T* const out = DataOrNull<T>(ctx.optional_output(kProjWeightGrad));
+  T* const out = OutputOrNull<T>(ctx, kProjWeightGrad);
   if (out == nullptr) return absl::OkStatus();
   return WeightGradient(ctx, rows, ctx.input(kBatchHidden).data<T>(), size, run.projection.sums,
                         run.width, out);
@@ -147,22 +147,22 @@ absl::Status LstmGrad(KernelContext& ctx) {
   const StepOrder& order =
       ctx.state<LstmGradState>().order.Get(ctx.input(kLstmInput).lod[0], attrs.reverse);
   const StatesBefore<T> cells = {order, size, ctx.input(kCell).data<T>(),
-                                 DataOrNull<T>(ctx.optional_input(kLstmC0))};
+                                 InputOrNull<T>(ctx, kLstmC0)};
   LstmGradientRun<T> run = {order, cell, projection, cells, width};
   run.gates = ctx.input(kBatchGate).data<T>();
   run.active = ctx.input(kBatchCellPreAct).data<T>();
   run.r_grad = ctx.input(kRGrad).data<T>();
   run.weight = weight.data<T>();
   run.wants_first_state = ctx.has_output(kH0Grad);
-  run.input_grad = DataOrNull<T>(ctx.optional_output(kInputGrad));
+  run.input_grad = OutputOrNull<T>(ctx, kInputGrad);
   INTERP_ASSIGN_OR_RETURN(const Workspace memory,
                           ctx.workspace(static_cast<size_t>(MemoryOf(run, rows)) * sizeof(T)));
   SetMemory(memory.data<T>(), rows, run);
   run.Run(ctx.num_threads());
-  if (T* out = DataOrNull<T>(ctx.optional_output(kH0Grad))) {
+  if (T* out = OutputOrNull<T>(ctx, kH0Grad)) {
     ScatterStates(order, run.dr, width, out);
   }
-  if (T* out = DataOrNull<T>(ctx.optional_output(kC0Grad))) {
+  if (T* out = OutputOrNull<T>(ctx, kC0Grad)) {
     ScatterStates(order, run.dc, size, out);
   }
   return ParameterGradients(ctx, run);

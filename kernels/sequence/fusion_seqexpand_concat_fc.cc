@@ -8,6 +8,7 @@
 #include "kernels/recurrent/activation.h"
 #include "kernels/sequence/lod.h"
 #include "kernels/util/all_present.h"
+#include "kernels/util/data_or_null.h"
 #include "kernels/util/parallel_for.h"
 #include "kernels/util/shape_args.h"
 
@@ -92,8 +93,7 @@ absl::Status Run(KernelContext& ctx) {
   const T* const weight = ctx.input(kWeight).data<T>();
   const nn::Product rows = nn::ProductOf(first.shape[0], width, first.shape[1]);
   INTERP_RETURN_IF_ERROR(nn::RunProduct<T>(ctx, rows, first.data<T>(), weight,
-                                           /*y_constant=*/false,
-                                           bias == nullptr ? nullptr : bias->data<T>(), out));
+                                           /*y_constant=*/false, DataOrNull<T>(bias), out));
   const nn::Product sequences =
       nn::ProductOf(SequenceCount(offsets), width, ctx.input(kWeight).shape[0] - rows.k);
   INTERP_ASSIGN_OR_RETURN(

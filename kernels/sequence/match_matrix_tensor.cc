@@ -8,6 +8,7 @@
 #include "core/op_def.h"
 #include "kernels/nn/product.h"
 #include "kernels/sequence/lod.h"
+#include "kernels/util/data_or_null.h"
 #include "kernels/util/fill_zero.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/shape_args.h"
@@ -147,7 +148,7 @@ absl::Status MatchMatrixGrad(KernelContext& ctx) {
   std::fill_n(tmp_grad, tmp_size, T{0});
   Tensor* const y_grad_tensor = ctx.optional_output(kY);
   if (y_grad_tensor != nullptr) FillZero(ctx.num_threads(), *y_grad_tensor);
-  T* const y_grad = y_grad_tensor == nullptr ? nullptr : y_grad_tensor->mutable_data<T>();
+  T* const y_grad = DataOrNull<T>(y_grad_tensor);
   const T* const tmp = ctx.input(kGivenTmp).data<T>();
   const T* const grad = ctx.input(kOutGrad).data<T>();
   ForEachElement(x.lod.back(), y.lod.back(), slices,

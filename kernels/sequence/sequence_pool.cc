@@ -10,6 +10,7 @@
 #include "kernels/nn/gemm.h"
 #include "kernels/sequence/lod.h"
 #include "kernels/sequence/sequence_pool_attrs.h"
+#include "kernels/util/data_or_null.h"
 #include "kernels/util/gradient_op.h"
 #include "kernels/util/parallel_for.h"
 
@@ -174,7 +175,7 @@ absl::Status SequencePool(KernelContext& ctx) {
   const T* const x = x_tensor.data<T>();
   T* const out = ctx.output(kOut).mutable_data<T>();
   Tensor* const index_tensor = attrs.with_index ? ctx.optional_output(kMaxIndex) : nullptr;
-  int32_t* const index = index_tensor == nullptr ? nullptr : index_tensor->mutable_data<int32_t>();
+  int32_t* const index = DataOrNull<int32_t>(index_tensor);
   const int64_t grain = GrainForShare(x_tensor.numel(), count);
   ParallelFor(ctx.num_threads(), count, grain, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {

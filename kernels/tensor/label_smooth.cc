@@ -3,6 +3,7 @@
 #include "kernels/tensor/label_smooth.h"
 
 #include "core/op_def.h"
+#include "kernels/util/data_or_null.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -31,7 +32,7 @@ absl::Status LabelSmooth(KernelContext& ctx) {
   const T epsilon = static_cast<T>(ctx.attrs<LabelSmoothAttrs>().epsilon);
   const T* const x = input.data<T>();
   const Tensor* tensor = ctx.optional_input(kPriorDist);
-  const T* const prior = tensor == nullptr ? nullptr : tensor->data<T>();
+  const T* const prior = DataOrNull<T>(tensor);
   T* const out = ctx.output(kOut).mutable_data<T>();
   const T uniform = classes == 0 ? T{0} : epsilon / static_cast<T>(classes);
   const int64_t rows = input.shape.numel(0, input.shape.rank() - 1);
