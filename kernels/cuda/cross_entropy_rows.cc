@@ -11,7 +11,7 @@ namespace interp::cuda {
 namespace {
 
 LineShape LinesOf(const Shape& shape, int64_t axis) {
-  const Lines lines = LinesAlong(shape, *NormalizeAxis(axis, shape.rank()));
+  const Lines lines = LinesAlong(shape, axis);
   return {lines.outer, lines.length, lines.inner};
 }
 

@@ -1,6 +1,5 @@
 // Rows of ops that work on each line of a tensor by itself: positions of extremes, running sums,
 // sorting and its gradients.
-#include <algorithm>
 
 #include "kernels/cuda/arg_extreme.h"
 #include "kernels/cuda/row.h"
@@ -56,9 +55,7 @@ absl::Status CumSumGrad(KernelContext& ctx) {
                   ctx.output(/*slot=*/0));
 }
 
-Lines LinesOfAxis(const Shape& shape, int64_t axis) {
-  return LinesAlong(shape, *NormalizeAxis(axis, std::max(shape.rank(), 1)));
-}
+Lines LinesOfAxis(const Shape& shape, int64_t axis) { return LinesAlong(shape, axis); }
 
 // X -> Out, Indices: the first elements of each line in its order.
 absl::Status SortInto(KernelContext& ctx, int64_t axis, bool descending) {

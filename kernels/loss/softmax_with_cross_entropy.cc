@@ -36,7 +36,7 @@ absl::Status SoftmaxLoss(KernelContext& ctx) {
   } else {
     CopyUnlessShared(logits, softmax);
   }
-  const Lines lines = LinesAlong(logits.shape, *NormalizeAxis(attrs.axis, logits.shape.rank()));
+  const Lines lines = LinesAlong(logits.shape, attrs.axis);
   T* const loss = ctx.output(kLoss).mutable_data<T>();
   const T* const x = softmax.data<T>();
   if (!attrs.soft_label) return HardLoss(lines, x, label, attrs.ignore_index, loss);

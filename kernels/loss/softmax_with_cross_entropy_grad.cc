@@ -85,7 +85,7 @@ template <typename T, typename Slope>
 absl::Status Run(KernelContext& ctx, const Slope& slope) {
   const auto& attrs = ctx.attrs<SoftmaxLossAttrs>();
   const Tensor& softmax = ctx.input(kSoftmax);
-  const Lines lines = LinesAlong(softmax.shape, *NormalizeAxis(attrs.axis, softmax.shape.rank()));
+  const Lines lines = LinesAlong(softmax.shape, attrs.axis);
   const T* const p = softmax.data<T>();
   const T* const grad = ctx.input(kLossGrad).data<T>();
   T* const out = ctx.output(kLogitsGrad).mutable_data<T>();

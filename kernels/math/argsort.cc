@@ -1,8 +1,8 @@
 // argsort: Out = X sorted along `axis`, Indices = where the elements were.
-#include <optional>
 
 #include "kernels/math/sorting.h"
 #include "kernels/math/sorting_attrs.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp {
 namespace {
@@ -17,10 +17,7 @@ ArgSortAttrs ReadArgSortAttrs(AttrReader& attrs) {
 
 absl::Status InferArgSort(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
-  const int64_t axis = ctx.attrs<ArgSortAttrs>().axis;
-  if (!NormalizeAxis(axis, std::max(x.rank(), 1)).has_value()) {
-    return InvalidArgument("axis is ", axis, " for 'X' ", ToString(x));
-  }
+  INTERP_RETURN_IF_ERROR(CheckAxis(ctx.attrs<ArgSortAttrs>().axis, x, "X"));
   ctx.ShareShape(kX, kOut);
   ctx.ShareShape(kX, kIndices);
   return absl::OkStatus();
@@ -30,7 +27,7 @@ template <typename T>
 absl::Status ArgSort(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   const ArgSortAttrs& attrs = ctx.attrs<ArgSortAttrs>();
-  const Lines lines = LinesAlong(x.shape, *NormalizeAxis(attrs.axis, std::max(x.shape.rank(), 1)));
+  const Lines lines = LinesAlong(x.shape, attrs.axis);
   T* values = ctx.output(kOut).mutable_data<T>();
   int64_t* indices = ctx.output(kIndices).mutable_data<int64_t>();
   const auto sort = [descending = attrs.descending](Ranked<T>* first, Ranked<T>* last) {

@@ -23,16 +23,12 @@ struct CumProdAttrs {
 CumProdAttrs ReadCumProdAttrs(AttrReader& reader) { return {reader.Long("dim", -1)}; }
 
 absl::Status InferCumProd(InferContext& ctx) {
-  const int rank = ctx.input(kX).shape.rank();
-  INTERP_RETURN_IF_ERROR(
-      ResolveAxis(ctx.attrs<CumProdAttrs>().dim, std::max(rank, 1), "dim").status());
+  INTERP_RETURN_IF_ERROR(CheckAxis(ctx.attrs<CumProdAttrs>().dim, ctx.input(kX).shape, "X", "dim"));
   ctx.ShareShape(kX, kOut);
   return absl::OkStatus();
 }
 
-Lines ProductLines(const CumProdAttrs& attrs, const Shape& x) {
-  return LinesAlong(x, *NormalizeAxis(attrs.dim, std::max(x.rank(), 1)));
-}
+Lines ProductLines(const CumProdAttrs& attrs, const Shape& x) { return LinesAlong(x, attrs.dim); }
 
 template <typename T>
 absl::Status CumProd(KernelContext& ctx) {
@@ -72,8 +68,7 @@ constexpr int kXGrad = 0;
 
 absl::Status InferCumProdGrad(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
-  INTERP_RETURN_IF_ERROR(
-      ResolveAxis(ctx.attrs<CumProdAttrs>().dim, std::max(x.rank(), 1), "dim").status());
+  INTERP_RETURN_IF_ERROR(CheckAxis(ctx.attrs<CumProdAttrs>().dim, x, "X", "dim"));
   INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kGradOut, "Out", x));
   INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", x));
   ctx.ShareShape(kX, kXGrad);

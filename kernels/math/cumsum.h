@@ -22,10 +22,7 @@ struct CumSumAttrs {
 };
 
 inline absl::Status CheckCumSumAxis(const CumSumAttrs& attrs, const Shape& x) {
-  if (attrs.flatten || NormalizeAxis(attrs.axis, std::max(x.rank(), 1)).has_value()) {
-    return absl::OkStatus();
-  }
-  return InvalidArgument("axis is ", attrs.axis, " for 'X' ", ToString(x));
+  return attrs.flatten ? absl::OkStatus() : CheckAxis(attrs.axis, x, "X");
 }
 
 // The attributes of an op whose axis may be the value of the tensor in slot `axis_tensor`.
@@ -47,7 +44,7 @@ inline absl::Status InferCumSum(InferContext& ctx, const CumSumAttrs& attrs) {
 // The lines to sum. REQUIRES: CheckCumSumAxis has accepted the shape.
 inline Lines CumSumLines(const CumSumAttrs& attrs, const Shape& x) {
   if (attrs.flatten) return {1, x.numel(), 1};
-  return LinesAlong(x, *NormalizeAxis(attrs.axis, std::max(x.rank(), 1)));
+  return LinesAlong(x, attrs.axis);
 }
 
 inline constexpr int64_t kCumSumTile = 128;  // neighbouring lines summed together

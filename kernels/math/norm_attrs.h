@@ -1,10 +1,9 @@
 // Attributes of norms: what the ops and their gradients share.
 #pragma once
 
-#include <optional>
-
 #include "absl/strings/str_cat.h"
 #include "kernels/math/reduction.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp {
 
@@ -55,12 +54,9 @@ struct ClipByNormAttrs {
 
 // The shape of Norm: that of X with 1 in place of the dimension.
 inline absl::StatusOr<Shape> NormShape(const NormAttrs& attrs, const Shape& x) {
-  const std::optional<int> axis = NormalizeAxis(attrs.axis, x.rank());
-  if (!axis.has_value()) {
-    return InvalidArgument("axis is ", attrs.axis, " for 'X' ", ToString(x));
-  }
+  INTERP_ASSIGN_OR_RETURN(const int axis, ResolveAxis(attrs.axis, x.rank()));
   Shape norm = x;
-  norm[*axis] = 1;
+  norm[axis] = 1;
   return norm;
 }
 

@@ -26,7 +26,8 @@ StatisticAttrs ReadStatisticAttrs(AttrReader& reader) {
 absl::Status InferStatistic(InferContext& ctx) {
   const StatisticAttrs& attrs = ctx.attrs<StatisticAttrs>();
   const Shape& x = ctx.input(kX).shape;
-  INTERP_ASSIGN_OR_RETURN(const int axis, ResolveAxis(attrs.axis, std::max(x.rank(), 1)));
+  INTERP_RETURN_IF_ERROR(CheckAxis(attrs.axis, x, "X"));
+  const int axis = AxisOf(attrs.axis, x);
   const int64_t length = LinesAlong(x, axis).length;
   if (length == 0) return InvalidArgument("input 'X' ", ToString(x), " has no element to choose");
   if (attrs.k < 1 || attrs.k > length) {
@@ -75,8 +76,7 @@ struct Mode {
 template <typename T, typename Choose>
 absl::Status ChooseInLines(KernelContext& ctx, const Choose& choose) {
   const Tensor& x = ctx.input(kX);
-  const int axis = *NormalizeAxis(ctx.attrs<StatisticAttrs>().axis, std::max(x.shape.rank(), 1));
-  const Lines lines = LinesAlong(x.shape, axis);
+  const Lines lines = LinesAlong(x.shape, ctx.attrs<StatisticAttrs>().axis);
   if (lines.count() == 0) return absl::OkStatus();
   const int tasks = LineTasks(lines, ctx.num_threads());
   INTERP_ASSIGN_OR_RETURN(

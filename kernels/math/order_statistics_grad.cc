@@ -1,6 +1,5 @@
 // kthvalue_grad, mode_grad: X@GRAD = Out@GRAD where the element was, 0 elsewhere.
 // cummax_grad, cummin_grad: X@GRAD = the sum of Out@GRAD over all places that hold the element.
-#include <algorithm>
 
 #include "core/op_def.h"
 #include "kernels/math/chosen_grad.h"
@@ -25,8 +24,8 @@ AxisAttrs ReadAxisAttrs(AttrReader& reader) { return {reader.Long("axis", -1)}; 
 absl::Status InferChosenGrad(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
   const Shape& indices = ctx.input(kIndices).shape;
-  INTERP_ASSIGN_OR_RETURN(const int axis,
-                          ResolveAxis(ctx.attrs<AxisAttrs>().axis, std::max(x.rank(), 1)));
+  const int64_t axis = ctx.attrs<AxisAttrs>().axis;
+  INTERP_RETURN_IF_ERROR(CheckAxis(axis, x, "X"));
   const Lines lines = LinesAlong(x, axis);
   if (indices.numel() != lines.count() && indices != x) {
     return InvalidArgument("the indices have shape ", ToString(indices), " for an input ",
@@ -45,8 +44,7 @@ template <typename T>
 absl::Status ChosenGrad(KernelContext& ctx) {
   const Tensor& indices = ctx.input(kIndices);
   const Shape& shape = ctx.input(kX).shape;
-  const int axis = *NormalizeAxis(ctx.attrs<AxisAttrs>().axis, std::max(shape.rank(), 1));
-  const Lines lines = LinesAlong(shape, axis);
+  const Lines lines = LinesAlong(shape, ctx.attrs<AxisAttrs>().axis);
   const int64_t chosen = lines.count() == 0 ? 0 : indices.numel() / lines.count();
   const Lines kept = {lines.outer, chosen, lines.inner};
   return GiveToChosen<T>(indices, kept, ctx.input(kOutGrad), lines, ctx.num_threads(),

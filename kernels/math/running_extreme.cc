@@ -1,6 +1,5 @@
 // cummax, cummin: out[i] = the largest or smallest of x[0], ..., x[i] along `axis`, and where it is
 // last. From the first NaN on the result is NaN.
-#include <algorithm>
 #include <functional>
 #include <limits>
 
@@ -32,8 +31,8 @@ RunningAttrs ReadRunningAttrs(AttrReader& reader) {
 absl::Status InferRunning(InferContext& ctx) {
   const RunningAttrs& attrs = ctx.attrs<RunningAttrs>();
   const Shape& x = ctx.input(kX).shape;
-  INTERP_ASSIGN_OR_RETURN(const int axis, ResolveAxis(attrs.axis, std::max(x.rank(), 1)));
-  const int64_t length = LinesAlong(x, axis).length;
+  INTERP_RETURN_IF_ERROR(CheckAxis(attrs.axis, x, "X"));
+  const int64_t length = LinesAlong(x, attrs.axis).length;
   if (attrs.dtype == DType::kInt32 && length > std::numeric_limits<int32_t>::max()) {
     return InvalidArgument("positions up to ", length, " do not fit into int32");
   }
@@ -45,8 +44,7 @@ absl::Status InferRunning(InferContext& ctx) {
 template <typename T, typename I, typename Better>
 void Run(KernelContext& ctx) {
   const Shape& shape = ctx.input(kX).shape;
-  const int axis = *NormalizeAxis(ctx.attrs<RunningAttrs>().axis, std::max(shape.rank(), 1));
-  const Lines lines = LinesAlong(shape, axis);
+  const Lines lines = LinesAlong(shape, ctx.attrs<RunningAttrs>().axis);
   const T* const x = ctx.input(kX).data<T>();
   T* const out = ctx.output(kOut).mutable_data<T>();
   I* const indices = ctx.output(kIndices).mutable_data<I>();

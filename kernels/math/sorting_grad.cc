@@ -1,7 +1,5 @@
 // Gradients of argsort, top_k and top_k_v2: each element of Out@GRAD goes where Indices says that
 // the element of Out came from; the rest of X@GRAD is 0.
-#include <algorithm>
-#include <optional>
 
 #include "core/op_def.h"
 #include "kernels/math/chosen_grad.h"
@@ -9,6 +7,7 @@
 #include "kernels/util/gradient_rows.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/lines.h"
+#include "kernels/util/shape_args.h"
 #include "kernels/util/without_lod.h"
 
 namespace interp {
@@ -26,10 +25,10 @@ absl::Status InferSortingGrad(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
   const Shape& indices = ctx.input(kIndices).shape;
   const int64_t attr_axis = ctx.attrs<SortedAxisAttrs>().axis;
-  const std::optional<int> axis = NormalizeAxis(attr_axis, std::max(x.rank(), 1));
-  if (!axis.has_value()) return InvalidArgument("axis is ", attr_axis, " for 'X' ", ToString(x));
+  INTERP_RETURN_IF_ERROR(CheckAxis(attr_axis, x, "X"));
+  const int axis = AxisOf(attr_axis, x);
   Shape expected = x;
-  if (x.rank() > 0 && indices.rank() == x.rank()) expected[*axis] = indices[*axis];
+  if (x.rank() > 0 && indices.rank() == x.rank()) expected[axis] = indices[axis];
   if (indices != expected) {
     return InvalidArgument("input 'Indices' has shape ", ToString(indices), " for 'X' ",
                            ToString(x));
@@ -43,7 +42,7 @@ template <typename T>
 absl::Status SortingGrad(KernelContext& ctx) {
   const Tensor& indices = ctx.input(kIndices);
   const Shape& shape = ctx.input(kX).shape;
-  const int axis = *NormalizeAxis(ctx.attrs<SortedAxisAttrs>().axis, std::max(shape.rank(), 1));
+  const int64_t axis = ctx.attrs<SortedAxisAttrs>().axis;
   const Lines lines = LinesAlong(shape, axis);
   const Lines kept = LinesAlong(indices.shape, axis);
   return GiveToChosen<T>(indices, kept, ctx.input(kOutGrad), lines, ctx.num_threads(),

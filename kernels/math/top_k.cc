@@ -1,10 +1,10 @@
 // top_k, top_k_v2: the k largest (or smallest) elements along an axis, in order, and where they
 // were. top_k takes the last axis and the largest. Without `sorted` they are in any order: on the
 // host in that of a selection, on GPUs sorted.
-#include <optional>
 
 #include "kernels/math/sorting.h"
 #include "kernels/math/sorting_attrs.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp {
 namespace {
@@ -36,17 +36,17 @@ absl::StatusOr<int64_t> ReadK(const InferContext& ctx) {
 absl::Status InferTopK(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
   const int64_t attr_axis = ctx.attrs<TopKAttrs>().axis;
-  const std::optional<int> axis = NormalizeAxis(attr_axis, std::max(x.rank(), 1));
-  if (!axis.has_value()) return InvalidArgument("axis is ", attr_axis, " for 'X' ", ToString(x));
+  INTERP_RETURN_IF_ERROR(CheckAxis(attr_axis, x, "X"));
+  const int axis = AxisOf(attr_axis, x);
   INTERP_ASSIGN_OR_RETURN(const int64_t k, ReadK(ctx));
-  const int64_t length = x.rank() == 0 ? 1 : x[*axis];
+  const int64_t length = x.rank() == 0 ? 1 : x[axis];
   // As in Paddle, a number has one largest element whatever k is.
   if (x.rank() > 0 && (k < 1 || k > length)) {
     return InvalidArgument("k is ", k, " for 'X' ", ToString(x), ", expected 1 to ", length);
   }
   for (const int output : {kOut, kIndices}) {
     ctx.ShareShape(kX, output);
-    if (x.rank() > 0) ctx.output(output).shape[*axis] = k;
+    if (x.rank() > 0) ctx.output(output).shape[axis] = k;
   }
   return absl::OkStatus();
 }
@@ -56,7 +56,7 @@ absl::Status TopK(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   const TopKAttrs& attrs = ctx.attrs<TopKAttrs>();
   Tensor& out = ctx.output(kOut);
-  const int axis = *NormalizeAxis(attrs.axis, std::max(x.shape.rank(), 1));
+  const int axis = AxisOf(attrs.axis, x.shape);
   const int64_t k = x.shape.rank() == 0 ? 1 : out.shape[axis];
   int64_t* indices = ctx.output(kIndices).mutable_data<int64_t>();
   const auto choose = [k, &attrs](Ranked<T>* first, Ranked<T>* last) {

@@ -2,9 +2,8 @@
 // s = max(X - max X, -64): Paddle's CPU kernels clip there.
 #include "kernels/nn/softmax.h"
 
-#include <algorithm>
-
 #include "core/op_def.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp::nn {
 namespace {
@@ -14,10 +13,7 @@ constexpr int kOut = 0;
 
 absl::Status Infer(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
-  const int64_t axis = ctx.attrs<SoftmaxAttrs>().axis;
-  if (!NormalizeAxis(axis, std::max(x.rank(), 1)).has_value()) {
-    return InvalidArgument("attribute 'axis' is ", axis, " for input 'X' ", ToString(x));
-  }
+  INTERP_RETURN_IF_ERROR(CheckAxis(ctx.attrs<SoftmaxAttrs>().axis, x, "X"));
   ctx.ShareShape(kX, kOut);
   return absl::OkStatus();
 }

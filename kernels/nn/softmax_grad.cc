@@ -5,6 +5,7 @@
 #include "core/op_def.h"
 #include "kernels/nn/softmax.h"
 #include "kernels/util/gradient_shape.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp::nn {
 namespace {
@@ -15,10 +16,7 @@ constexpr int kXGrad = 0;
 
 absl::Status Infer(InferContext& ctx) {
   const Shape& out = ctx.input(kOut).shape;
-  const int64_t axis = ctx.attrs<SoftmaxAttrs>().axis;
-  if (!NormalizeAxis(axis, std::max(out.rank(), 1)).has_value()) {
-    return InvalidArgument("attribute 'axis' is ", axis, " for input 'Out' ", ToString(out));
-  }
+  INTERP_RETURN_IF_ERROR(CheckAxis(ctx.attrs<SoftmaxAttrs>().axis, out, "Out"));
   INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", out));
   ctx.ShareShape(kOut, kXGrad);
   return absl::OkStatus();

@@ -71,8 +71,7 @@ absl::Status InferRepeat(InferContext& ctx) {
 
 absl::Status Repeat(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
-  const Lines lines =
-      LinesAlong(x.shape, *NormalizeAxis(ctx.attrs<RepeatAttrs>().dim, x.shape.rank()));
+  const Lines lines = LinesAlong(x.shape, ctx.attrs<RepeatAttrs>().dim);
   INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, CountsOf(ctx, lines.length));
   if (ctx.output(kOut).numel() == 0) return absl::OkStatus();
   std::vector<int64_t> rows;
@@ -109,7 +108,7 @@ absl::Status InferRepeatGrad(InferContext& ctx) {
 template <typename T>
 absl::Status RepeatGrad(KernelContext& ctx) {
   const Shape& shape = ctx.input(kX).shape;
-  const Lines lines = LinesAlong(shape, *NormalizeAxis(ctx.attrs<RepeatAttrs>().dim, shape.rank()));
+  const Lines lines = LinesAlong(shape, ctx.attrs<RepeatAttrs>().dim);
   INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, CountsOf(ctx, lines.length));
   if (shape.numel() == 0) return absl::OkStatus();
   const T* grad = ctx.input(kOutGrad).data<T>();

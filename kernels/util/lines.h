@@ -21,10 +21,12 @@ struct Lines {
   int64_t Start(int64_t index) const { return index / inner * length * inner + index % inner; }
 };
 
-// Lines of `shape` along `axis`; a scalar has one line of one element.
-inline Lines LinesAlong(const Shape& shape, int axis) {
+// Lines of `shape` along `axis`, which may count from the end; a scalar has one line of one
+// element. REQUIRES: the shape has that axis (CheckAxis of shape_args.h).
+inline Lines LinesAlong(const Shape& shape, int64_t axis) {
   if (shape.rank() == 0) return {};
-  return {shape.numel(0, axis), shape[axis], shape.numel(axis + 1, shape.rank())};
+  const int dim = *NormalizeAxis(axis, shape.rank());
+  return {shape.numel(0, dim), shape[dim], shape.numel(dim + 1, shape.rank())};
 }
 
 // Tasks that `lines` are cut into for ops that need scratch memory per task.

@@ -59,6 +59,14 @@ absl::StatusOr<int> ResolveAxis(int64_t axis, int rank, absl::string_view name) 
   return *resolved;
 }
 
+absl::Status CheckAxis(int64_t axis, const Shape& shape, absl::string_view input,
+                       absl::string_view name) {
+  const int rank = std::max(shape.rank(), 1);
+  if (NormalizeAxis(axis, rank).has_value()) return absl::OkStatus();
+  return InvalidArgument("'", name, "' is ", axis, ", expected ", -rank, " to ", rank - 1,
+                         " for input '", input, "' ", ToString(shape));
+}
+
 absl::StatusOr<Shape> DropUnitDims(const Shape& shape, absl::Span<const int64_t> axes) {
   std::array<bool, kMaxRank> dropped = {};
   for (const int64_t entry : axes) {

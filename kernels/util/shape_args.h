@@ -2,6 +2,7 @@
 // integer tensor, or as a list of one-element tensors. Used by `infer` and by kernels alike.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/container/inlined_vector.h"
@@ -37,6 +38,15 @@ absl::StatusOr<int64_t> ReadInteger(const OpContext& ctx, int slot, absl::string
 
 // `axis` counted from the front; InvalidArgument when it is outside [-rank, rank).
 absl::StatusOr<int> ResolveAxis(int64_t axis, int rank, absl::string_view name = "axis");
+
+// InvalidArgument unless the argument `name` is an axis of `input`, counted from either end; a
+// scalar has one.
+absl::Status CheckAxis(int64_t axis, const Shape& shape, absl::string_view input,
+                       absl::string_view name = "axis");
+// `axis` counted from the front. REQUIRES: CheckAxis is content.
+inline int AxisOf(int64_t axis, const Shape& shape) {
+  return *NormalizeAxis(axis, std::max(shape.rank(), 1));
+}
 
 // `shape` without the dimensions `axes`, which must have length 1 (slices by a single index).
 absl::StatusOr<Shape> DropUnitDims(const Shape& shape, absl::Span<const int64_t> axes);
