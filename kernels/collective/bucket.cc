@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/collective/ring.h"
+#include "kernels/util/all_present.h"
 #include "kernels/util/arithmetic.h"
 #include "kernels/util/parallel_for.h"
 #include "kernels/util/rows.h"
@@ -24,9 +25,9 @@ constexpr int kBucketIn = 1;
 constexpr int kOut = 0;
 
 absl::StatusOr<int64_t> NumElements(absl::Span<const Tensor* const> tensors) {
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(tensors, "X"));
   int64_t count = 0;
   for (const Tensor* const tensor : tensors) {
-    if (tensor == nullptr) return InvalidArgument("'X' has an argument that is none");
     count += tensor->numel();
   }
   return count;
@@ -87,8 +88,8 @@ absl::Status InferWait(InferContext& ctx) {
                            " of ", count, " elements, and 'Bucket' has ", bucket.numel(),
                            " elements: expected the same");
   }
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(outputs, "Out"));
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (outputs[i] == nullptr) return InvalidArgument("'Out' has an argument that is none");
     outputs[i]->shape = inputs[i]->shape;
     outputs[i]->lod.clear();
   }

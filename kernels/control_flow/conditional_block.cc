@@ -7,6 +7,7 @@
 #include "core/op_def.h"
 #include "kernels/control_flow/block_op.h"
 #include "kernels/control_flow/gradient_values.h"
+#include "kernels/util/all_present.h"
 
 namespace interp {
 namespace {
@@ -36,7 +37,7 @@ absl::StatusOr<bool> IsTaken(KernelContext& ctx) {
     return HaveElements(ctx.inputs(kInput)) && HaveElements(ctx.inputs(kParams));
   }
   const int slot = ctx.has_input(kCond) ? kCond : kX;
-  if (!ctx.has_input(slot)) return InvalidArgument("input 'Cond' is missing");
+  INTERP_RETURN_IF_ERROR(CheckPresent(ctx, slot, "Cond"));
   return control_flow::ReadCondition(ctx.input(slot), slot == kCond ? "Cond" : "X");
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/op_def.h"
 #include "kernels/detection/roi_batches.h"
+#include "kernels/util/all_present.h"
 
 namespace interp {
 namespace {
@@ -36,11 +37,10 @@ absl::Status Infer(InferContext& ctx) {
         "inputs 'MultiLevelRois', 'MultiLevelScores' and 'MultiLevelRoIsNum' have ", rois.size(),
         ", ", scores.size(), " and ", counts, " arguments, expected one for each level");
   }
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(rois, "MultiLevelRois"));
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(scores, "MultiLevelScores"));
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(ctx.inputs(kLevelRoisNum), "MultiLevelRoIsNum"));
   for (size_t level = 0; level < rois.size(); ++level) {
-    if (rois[level] == nullptr || scores[level] == nullptr ||
-        (counts != 0 && ctx.inputs(kLevelRoisNum)[level] == nullptr)) {
-      return InvalidArgument("an input of level ", level, " is missing");
-    }
     const Shape& shape = rois[level]->shape;
     if (shape.rank() != 2 || shape[1] != 4 || scores[level]->numel() != shape[0]) {
       return InvalidArgument("regions and scores of level ", level, " have shapes ",

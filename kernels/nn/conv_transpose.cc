@@ -15,6 +15,7 @@
 #include "kernels/nn/gemm.h"
 #include "kernels/nn/onednn.h"
 #include "kernels/nn/with_channels_last.h"
+#include "kernels/util/all_present.h"
 #include "kernels/util/flush_denormals.h"
 #include "kernels/util/transpose_plane.h"
 
@@ -31,9 +32,9 @@ constexpr int kOutput = 0;
 // The wanted output size: a tensor, a list of one-element tensors or the attribute; empty: none.
 absl::StatusOr<std::vector<int64_t>> OutputSize(const OpContext& ctx) {
   if (ctx.has_input(kSizeTensor)) return InferContext::Integers(ctx.input(kSizeTensor));
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(ctx.inputs(kSizeTensorList), "OutputSizeTensorList"));
   std::vector<int64_t> size;
   for (const Tensor* tensor : ctx.inputs(kSizeTensorList)) {
-    if (tensor == nullptr) return InvalidArgument("input 'OutputSizeTensorList' has a gap");
     INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> one, InferContext::Integers(*tensor));
     if (one.size() != 1) {
       return InvalidArgument("input 'OutputSizeTensorList' holds ", DescribeType(*tensor),

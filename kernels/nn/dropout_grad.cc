@@ -2,6 +2,7 @@
 // factor of all elements.
 #include "core/op_def.h"
 #include "kernels/nn/dropout.h"
+#include "kernels/util/all_present.h"
 #include "kernels/util/arithmetic.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/parallel_for.h"
@@ -15,11 +16,11 @@ constexpr int kXGrad = 0;
 
 absl::Status Infer(InferContext& ctx) {
   if (!ctx.attrs<DropoutAttrs>().test) {
-    const Tensor* mask = ctx.optional_input(kMask);
-    if (mask == nullptr) return InvalidArgument("input 'Mask' is absent");
-    INTERP_RETURN_IF_ERROR(CheckGradientShape(*mask, "Mask", ctx.input(kOutGrad).shape));
-    if (SizeOf(mask->dtype) != 1) {
-      return InvalidArgument("input 'Mask' is ", DescribeType(*mask), ", expected uint8");
+    INTERP_RETURN_IF_ERROR(CheckPresent(ctx, kMask, "Mask"));
+    const Tensor& mask = ctx.input(kMask);
+    INTERP_RETURN_IF_ERROR(CheckGradientShape(mask, "Mask", ctx.input(kOutGrad).shape));
+    if (SizeOf(mask.dtype) != 1) {
+      return InvalidArgument("input 'Mask' is ", DescribeType(mask), ", expected uint8");
     }
   }
   ctx.ShareShape(kOutGrad, kXGrad);

@@ -47,11 +47,11 @@ absl::Status Infer(InferContext& ctx) {
 template <typename T>
 absl::Status RepeatedFcRelu(KernelContext& ctx) {
   const auto weights = ctx.inputs(kW);
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(ctx.outputs(kReluOut), "ReluOut"));
   const T* from = ctx.input(kX).data<T>();
   for (size_t i = 0; i < weights.size(); ++i) {
     const bool last = i + 1 == weights.size();
     Tensor* const out = last ? &ctx.output(kOut) : ctx.outputs(kReluOut)[i];
-    if (out == nullptr) return InvalidArgument("output ", i, " of 'ReluOut' is missing");
     Product product = ProductOf(out->shape[0], out->shape[1], weights[i]->shape[0]);
     T* const to = out->mutable_data<T>();
     INTERP_RETURN_IF_ERROR(RunProduct<T>(ctx, product, from, weights[i]->data<T>(),

@@ -15,6 +15,7 @@
 #include "kernels/nn/dropout_kernel.h"
 #include "kernels/nn/onednn.h"
 #include "kernels/nn/rnn_shapes.h"
+#include "kernels/util/all_present.h"
 #include "kernels/util/gradient_op.h"
 
 namespace interp::nn {
@@ -34,8 +35,8 @@ absl::Status Infer(InferContext& ctx) {
     return InvalidArgument("output 'State' has ", ctx.outputs(kState).size(),
                            " arguments, expected ", ctx.inputs(kRnnPreState).size());
   }
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(ctx.outputs(kState), "State"));
   for (Tensor* state : ctx.outputs(kState)) {
-    if (state == nullptr) return InvalidArgument("output 'State' has a gap");
     state->shape = {s.layers * s.directions, s.batch, s.hidden};
   }
   ctx.SetShape(kDropoutState, Masks(attrs) ? Shape{s.time, s.batch, s.width()} : Shape{0});

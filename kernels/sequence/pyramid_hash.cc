@@ -14,6 +14,7 @@
 
 #include "core/op_def.h"
 #include "kernels/sequence/lod.h"
+#include "kernels/util/all_present.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp::pyramid_hash {
@@ -192,12 +193,12 @@ absl::Status CheckInputs(const KernelContext& ctx) {
 }
 
 absl::StatusOr<BloomFilter> FilterOf(const KernelContext& ctx, int slot, absl::string_view name) {
-  const Tensor* const list = ctx.optional_input(slot);
-  if (list == nullptr) return InvalidArgument("input '", name, "' is missing");
-  if (list->dtype != DType::kFloat32) {
-    return InvalidArgument("input '", name, "' is ", DescribeType(*list), ", expected float32");
+  INTERP_RETURN_IF_ERROR(CheckPresent(ctx, slot, name));
+  const Tensor& list = ctx.input(slot);
+  if (list.dtype != DType::kFloat32) {
+    return InvalidArgument("input '", name, "' is ", DescribeType(list), ", expected float32");
   }
-  return BloomFilter::Of(*list, name);
+  return BloomFilter::Of(list, name);
 }
 
 // Which runs have a row, 1 or 0, in the order of ForEachRun. Draws of Paddle's generator.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/op_def.h"
+#include "kernels/util/all_present.h"
 #include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
 
@@ -15,9 +16,9 @@ constexpr int kX = 0;
 constexpr int kOut = 0;
 
 absl::StatusOr<Shape> CommonShape(const OpContext& ctx) {
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(ctx.inputs(kX), "X"));
   Shape common;
   for (const Tensor* x : ctx.inputs(kX)) {
-    if (x == nullptr) return InvalidArgument("an input 'X' is absent");
     const int rank = std::max(common.rank(), x->shape.rank());
     Shape both;
     for (int i = rank; i > 0; --i) {

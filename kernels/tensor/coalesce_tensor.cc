@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/op_def.h"
+#include "kernels/util/all_present.h"
 #include "kernels/util/scalar_bytes.h"
 #include "kernels/util/strided_copy.h"
 
@@ -66,11 +66,6 @@ int64_t SpanOf(const Tensor& tensor, const Alignment& alignment) {
   return (bytes + alignment.bytes - 1) / alignment.bytes * alignment.bytes / width;
 }
 
-absl::Status CheckAllThere(absl::Span<const Tensor* const> tensors) {
-  if (!absl::c_linear_search(tensors, nullptr)) return absl::OkStatus();
-  return InvalidArgument("a tensor is missing");
-}
-
 absl::Status InferCoalesce(InferContext& ctx) {
   const auto inputs = ctx.inputs(kInput);
   const auto outputs = ctx.outputs(kOutput);
@@ -79,8 +74,8 @@ absl::Status InferCoalesce(InferContext& ctx) {
                            " arguments, expected as many as 'Input', ", inputs.size());
   }
   int64_t total = 0;
-  INTERP_RETURN_IF_ERROR(CheckAllThere(inputs));
-  INTERP_RETURN_IF_ERROR(CheckAllThere(outputs));
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(inputs, "Input"));
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(outputs, "Output"));
   for (size_t i = 0; i < inputs.size(); ++i) {
     outputs[i]->shape = inputs[i]->shape;
     total += SpanOf(*inputs[i], ctx.attrs<CoalesceAttrs>().alignment);
@@ -132,7 +127,7 @@ constexpr int kLike = 1;
 constexpr int kOut = 0;
 
 absl::Status InferJoin(InferContext& ctx) {
-  INTERP_RETURN_IF_ERROR(CheckAllThere(ctx.inputs(kX)));
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(ctx.inputs(kX), "X"));
   ctx.SetShape(kOut, Shape{SpanOfAll(ctx.inputs(kX), ctx.attrs<AlignmentAttrs>().alignment)});
   return absl::OkStatus();
 }
@@ -154,8 +149,8 @@ absl::Status JoinCoalesced(KernelContext& ctx) {
 absl::Status InferSplit(InferContext& ctx) {
   const auto like = ctx.inputs(kLike);
   const auto outputs = ctx.outputs(kOut);
-  INTERP_RETURN_IF_ERROR(CheckAllThere(like));
-  INTERP_RETURN_IF_ERROR(CheckAllThere(outputs));
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(like, "Like"));
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(outputs, "Out"));
   const int64_t expected = SpanOfAll(like, ctx.attrs<AlignmentAttrs>().alignment);
   if (like.size() != outputs.size() || ctx.input(kX).numel() != expected) {
     return InvalidArgument("'X' has ", ctx.input(kX).numel(), " elements, expected the ", expected,

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/op_def.h"
+#include "kernels/util/all_present.h"
 #include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
 
@@ -34,12 +35,12 @@ void AppendLod(const Lod& lod, Lod& out) {
 
 absl::Status InferConcat(InferContext& ctx) {
   const absl::Span<const Tensor* const> inputs = ctx.inputs(kX);
-  if (inputs.empty() || inputs[0] == nullptr) return InvalidArgument("'X' has no first argument");
+  if (inputs.empty()) return InvalidArgument("'X' has no argument");
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(inputs, "X"));
   Shape shape = inputs[0]->shape;
   INTERP_ASSIGN_OR_RETURN(const int axis, ConcatAxis(ctx, shape.rank()));
   bool joins = axis == 0;  // unless an input has no sequences to join
   for (size_t i = 1; i < inputs.size(); ++i) {
-    if (inputs[i] == nullptr) return InvalidArgument("'X' has no argument ", i);
     Shape next = inputs[i]->shape;
     if (next.rank() == shape.rank()) next[axis] = shape[axis];
     if (!(next == shape)) {

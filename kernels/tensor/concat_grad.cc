@@ -2,6 +2,7 @@
 #include "core/edit_op.h"
 #include "core/gradient.h"
 #include "core/op_def.h"
+#include "kernels/util/all_present.h"
 #include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
 
@@ -32,10 +33,10 @@ absl::Status InferConcatGrad(InferContext& ctx) {
   if (inputs.size() != outputs.size()) {
     return InvalidArgument("'X' has ", inputs.size(), " arguments and 'X@GRAD' ", outputs.size());
   }
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(inputs, "X"));
   INTERP_ASSIGN_OR_RETURN(const int axis, ConcatAxis(ctx));
   int64_t length = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i] == nullptr) return InvalidArgument("'X' has no argument ", i);
     Shape part = inputs[i]->shape;
     if (part.rank() == whole.rank()) {
       INTERP_ASSIGN_OR_RETURN(length, CheckedSum(length, part[axis]));

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "kernels/tensor/index_put.h"
+#include "kernels/util/all_present.h"
 #include "kernels/util/indices.h"
 
 namespace interp::index_put {
@@ -94,9 +95,9 @@ absl::StatusOr<Strides> BroadcastStridesTo(const Shape& places, const Shape& val
 }
 
 absl::StatusOr<Places> ResolvePlaces(absl::Span<const Tensor* const> indices, const Shape& x) {
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(indices, "indices"));
   std::vector<Coordinates> lists;
   for (const Tensor* index : indices) {
-    if (index == nullptr) return InvalidArgument("an argument of 'indices' is absent");
     INTERP_RETURN_IF_ERROR(index->dtype == DType::kBool ? AddMask(*index, x, lists)
                                                         : AddIndices(*index, x, lists));
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/op_def.h"
+#include "kernels/util/all_present.h"
 #include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
 
@@ -35,13 +36,13 @@ inline CopyDims PartDims(const Tensor& part, const Strides& part_strides,
 // Infer and kernel of stack: arguments of slot 0 become one.
 inline absl::Status InferStack(InferContext& ctx) {
   const absl::Span<const Tensor* const> inputs = ctx.inputs(kX);
-  if (inputs.empty() || inputs[0] == nullptr) return InvalidArgument("'X' has no first argument");
+  if (inputs.empty()) return InvalidArgument("'X' has no argument");
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(inputs, "X"));
   const Shape& part = inputs[0]->shape;
   if (part.rank() == kMaxRank) return InvalidArgument("'X' has rank ", kMaxRank, " already");
   INTERP_ASSIGN_OR_RETURN(const int axis,
                           ResolveAxis(ctx.attrs<StackAttrs>().axis, part.rank() + 1));
   for (size_t i = 1; i < inputs.size(); ++i) {
-    if (inputs[i] == nullptr) return InvalidArgument("'X' has no argument ", i);
     if (!(inputs[i]->shape == part)) {
       return InvalidArgument("'X' argument ", i, " has shape ", ToString(inputs[i]->shape),
                              ", expected that of argument 0, ", ToString(part));
