@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
+#include "kernels/tensor/slice_bounds.h"
 
 namespace interp::set_value {
 namespace {
@@ -101,26 +102,20 @@ PartAttrs ReadPartAttrs(AttrReader& reader) {
 
 absl::StatusOr<Ranges> ResolveRanges(const OpContext& ctx, const PartSlots& slots,
                                      const PartAttrs& attrs, const Shape& shape) {
-  const IntSlots of_starts = {.name = "starts", .tensor = -1, .list = slots.starts};
-  const IntSlots of_ends = {.name = "ends", .tensor = -1, .list = slots.ends};
-  const IntSlots of_steps = {.name = "steps", .tensor = -1, .list = slots.steps};
-  INTERP_ASSIGN_OR_RETURN(const IntList starts, ReadIntList(ctx, of_starts, attrs.starts));
-  INTERP_ASSIGN_OR_RETURN(const IntList ends, ReadIntList(ctx, of_ends, attrs.ends));
-  INTERP_ASSIGN_OR_RETURN(const IntList steps, ReadIntList(ctx, of_steps, attrs.steps));
-  const size_t count = attrs.axes.size();
-  if (starts.size() != count || ends.size() != count || steps.size() != count) {
-    return InvalidArgument("set_value has ", count, " axes, ", starts.size(), " starts, ",
-                           ends.size(), " ends and ", steps.size(), " steps");
-  }
+  const SliceList lists[] = {{{.name = "starts", .tensor = -1, .list = slots.starts}, attrs.starts},
+                             {{.name = "ends", .tensor = -1, .list = slots.ends}, attrs.ends},
+                             {{.name = "steps", .tensor = -1, .list = slots.steps}, attrs.steps}};
+  INTERP_ASSIGN_OR_RETURN(
+      const SliceBounds bounds,
+      ReadSliceBounds(ctx, attrs.axes, attrs.decrease_axes, shape.rank(), lists));
   Ranges ranges;
   for (const int64_t length : shape) ranges.push_back({.count = length});
   uint32_t seen = 0;
-  for (size_t i = 0; i < count; ++i) {
-    INTERP_ASSIGN_OR_RETURN(const int axis, ResolveAxis(attrs.axes[i], shape.rank(), "axes"));
+  for (const auto& [axis, start, end, step, dropped] : bounds) {
     if ((seen & (1u << axis)) != 0)
       return InvalidArgument("attribute 'axes' lists ", axis, " twice");
     seen |= 1u << axis;
-    INTERP_ASSIGN_OR_RETURN(ranges[axis], ResolveRange(starts[i], ends[i], steps[i], shape[axis]));
+    INTERP_ASSIGN_OR_RETURN(ranges[axis], ResolveRange(start, end, step, shape[axis]));
   }
   return ranges;
 }

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "absl/algorithm/container.h"
 #include "core/op_def.h"
+#include "kernels/tensor/slice_bounds.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp::slice {
@@ -44,24 +44,20 @@ inline absl::Status ClipBounds(int64_t length, int64_t& start, int64_t& end) {
 // What is taken of something of that shape. `of_array`: it is the elements of an array.
 inline absl::StatusOr<Window> FindWindow(const OpContext& ctx, const Shape& shape, bool of_array) {
   const SliceAttrs& attrs = ctx.attrs<SliceAttrs>();
-  INTERP_ASSIGN_OR_RETURN(const IntList starts, ReadIntList(ctx, kStarts, attrs.starts));
-  INTERP_ASSIGN_OR_RETURN(const IntList ends, ReadIntList(ctx, kEnds, attrs.ends));
-  if (starts.size() != attrs.axes.size() || ends.size() != attrs.axes.size()) {
-    return InvalidArgument("slice has ", attrs.axes.size(), " axes, ", starts.size(),
-                           " starts and ", ends.size(), " ends");
-  }
+  const SliceList lists[] = {{kStarts, attrs.starts}, {kEnds, attrs.ends}};
+  INTERP_ASSIGN_OR_RETURN(
+      const SliceBounds bounds,
+      ReadSliceBounds(ctx, attrs.axes, attrs.decrease_axis, shape.rank(), lists));
   Window window = {.start = {}, .size = shape};
   window.start.resize(shape.rank(), 0);
-  for (size_t i = 0; i < attrs.axes.size(); ++i) {
-    INTERP_ASSIGN_OR_RETURN(const int axis, ResolveAxis(attrs.axes[i], shape.rank(), "axes"));
-    int64_t start = starts[i];
-    int64_t end = ends[i];
+  for (const SliceBound& bound : bounds) {
+    int64_t start = bound.start;
+    int64_t end = bound.end;
     // x[-1] arrives as the bounds -1 and 0 of a dropped dimension.
-    const bool one = of_array || absl::c_linear_search(attrs.decrease_axis, attrs.axes[i]);
-    if (one && start == -1 && end == 0) end = shape[axis];
-    INTERP_RETURN_IF_ERROR(ClipBounds(shape[axis], start, end));
-    window.start[axis] = start;
-    window.size[axis] = end - start;
+    if ((of_array || bound.dropped) && start == -1 && end == 0) end = shape[bound.axis];
+    INTERP_RETURN_IF_ERROR(ClipBounds(shape[bound.axis], start, end));
+    window.start[bound.axis] = start;
+    window.size[bound.axis] = end - start;
   }
   return window;
 }

@@ -8,8 +8,8 @@
 
 #include <algorithm>
 
-#include "absl/algorithm/container.h"
 #include "core/op_def.h"
+#include "kernels/tensor/slice_bounds.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp::strided_slice {
@@ -68,25 +68,20 @@ struct Window {
 
 inline absl::StatusOr<Window> FindWindow(const OpContext& ctx, const Shape& shape) {
   const StridedSliceAttrs& attrs = ctx.attrs<StridedSliceAttrs>();
-  INTERP_ASSIGN_OR_RETURN(const IntList starts, ReadIntList(ctx, kStarts, attrs.starts));
-  INTERP_ASSIGN_OR_RETURN(const IntList ends, ReadIntList(ctx, kEnds, attrs.ends));
-  INTERP_ASSIGN_OR_RETURN(const IntList strides, ReadIntList(ctx, kStrides, attrs.strides));
-  const size_t count = attrs.axes.size();
-  if (starts.size() != count || ends.size() != count || strides.size() != count) {
-    return InvalidArgument("strided slice has ", count, " axes, ", starts.size(), " starts, ",
-                           ends.size(), " ends and ", strides.size(), " strides");
-  }
+  const SliceList lists[] = {
+      {kStarts, attrs.starts}, {kEnds, attrs.ends}, {kStrides, attrs.strides}};
+  INTERP_ASSIGN_OR_RETURN(
+      const SliceBounds bounds,
+      ReadSliceBounds(ctx, attrs.axes, attrs.decrease_axis, shape.rank(), lists));
   Window window = {.size = shape, .along = {}};
-  for (size_t i = 0; i < count; ++i) {
-    INTERP_ASSIGN_OR_RETURN(const int axis, ResolveAxis(attrs.axes[i], shape.rank(), "axes"));
-    int64_t end = ends[i];
+  for (const SliceBound& bound : bounds) {
+    const int64_t length = shape[bound.axis];
+    int64_t end = bound.end;
     // x[-1] arrives as the bounds -1 and 0 of a dropped dimension.
-    if (starts[i] == -1 && end == 0 && absl::c_linear_search(attrs.decrease_axis, attrs.axes[i])) {
-      end = strides[i] < 0 ? shape[axis] - 2 : shape[axis];
-    }
-    INTERP_ASSIGN_OR_RETURN(window.along[axis],
-                            FindProgression(shape[axis], starts[i], end, strides[i]));
-    window.size[axis] = window.along[axis].size;
+    if (bound.dropped && bound.start == -1 && end == 0) end = bound.step < 0 ? length - 2 : length;
+    Progression& along = window.along[bound.axis];
+    INTERP_ASSIGN_OR_RETURN(along, FindProgression(length, bound.start, end, bound.step));
+    window.size[bound.axis] = along.size;
   }
   return window;
 }
