@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "kernels/loss/loss_attrs.h"
-#include "kernels/loss/loss_grad.h"
+#include "kernels/loss/opposites.h"
+#include "kernels/util/gradient_shape.h"
 
 namespace interp {
 namespace {

@@ -1,7 +1,8 @@
 // kldiv_loss_grad: X@GRAD = -Target times the gradient of the loss, 0 where Target <= 0; divided by
 // what the loss was divided by.
 #include "kernels/loss/loss_attrs.h"
-#include "kernels/loss/loss_grad.h"
+#include "kernels/loss/pair_loss.h"
+#include "kernels/util/gradient_shape.h"
 
 namespace interp {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "kernels/loss/loss_attrs.h"
-#include "kernels/loss/loss_grad.h"
+#include "kernels/loss/pair_loss_grad.h"
 #include "kernels/util/without_lod.h"
 
 namespace interp {

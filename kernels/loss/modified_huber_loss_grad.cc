@@ -1,6 +1,6 @@
 // modified_huber_loss_grad: with z of IntermediateVal, the slope -4 below -1, -2 (1 - z) below 1,
 // then 0; times (2 Y - 1) Out@GRAD.
-#include "kernels/loss/loss_grad.h"
+#include "kernels/loss/pair_loss.h"
 
 namespace interp {
 namespace {

@@ -38,6 +38,24 @@ template <typename Op>
 Op Read(AttrReader& reader) {
   return Op{Op::Attrs::Read(reader)};
 }
+// The definition with the attributes of `Op`, if it has any.
+template <typename Op>
+OpDef WithAttrs(OpDef def) {
+  if constexpr (!std::is_empty_v<Op>) def.parse = ParseAttrs<Op, Read<Op>>;
+  return def;
+}
+
+// out[i] = op(in[i]...) for i in [0, n), where op is the Op that the attributes of `ctx` are.
+template <typename Op, typename T, typename... In>
+void MapElements(const KernelContext& ctx, int64_t n, T* out, const In*... in) {
+  Op op = {};
+  if constexpr (!std::is_empty_v<Op>) op = ctx.attrs<Op>();
+  ParallelFor(ctx.num_threads(), n, kGrain, [=](int64_t begin, int64_t end) {
+    const Op local = op;
+#pragma GCC ivdep
+    for (int64_t i = begin; i < end; ++i) out[i] = local(in[i]...);
+  });
+}
 }  // namespace pair_loss
 
 // InvalidArgument unless input `slot`, called `name`, has the shape of the first input.
@@ -70,17 +88,9 @@ absl::Status InferPairLoss(InferContext& ctx) {
 
 template <typename Op, typename T>
 absl::Status PairLoss(KernelContext& ctx) {
-  const T* const x = ctx.input(pair_loss::kInput).data<T>();
-  const T* const target = ctx.input(pair_loss::kTarget).data<T>();
-  T* const loss = ctx.output(pair_loss::kLoss).mutable_data<T>();
-  Op op = {};
-  if constexpr (!std::is_empty_v<Op>) op = ctx.attrs<Op>();
-  ParallelFor(ctx.num_threads(), ctx.input(pair_loss::kInput).numel(), pair_loss::kGrain,
-              [=](int64_t begin, int64_t end) {
-                const Op local = op;
-#pragma GCC ivdep
-                for (int64_t i = begin; i < end; ++i) loss[i] = local(x[i], target[i]);
-              });
+  pair_loss::MapElements<Op>(
+      ctx, ctx.input(pair_loss::kInput).numel(), ctx.output(pair_loss::kLoss).mutable_data<T>(),
+      ctx.input(pair_loss::kInput).data<T>(), ctx.input(pair_loss::kTarget).data<T>());
   return absl::OkStatus();
 }
 
@@ -92,15 +102,13 @@ std::vector<KernelDef> PairLossKernels() {
 template <typename Op>
 OpDef PairLossDef(absl::string_view type, const std::vector<KernelDef>& kernels,
                   const GradientDef& gradient) {
-  OpDef def{.type = type,
-            .inputs = {{Op::kSlots.input}, {Op::kSlots.target}},
-            .outputs = {{Op::kSlots.loss}},
-            .infer = InferPairLoss<Op>,
-            .kernels = kernels,
-            .inplace = {{pair_loss::kInput, pair_loss::kLoss}},
-            .gradient = gradient};
-  if constexpr (!std::is_empty_v<Op>) def.parse = ParseAttrs<Op, pair_loss::Read<Op>>;
-  return def;
+  return pair_loss::WithAttrs<Op>({.type = type,
+                                   .inputs = {{Op::kSlots.input}, {Op::kSlots.target}},
+                                   .outputs = {{Op::kSlots.loss}},
+                                   .infer = InferPairLoss<Op>,
+                                   .kernels = kernels,
+                                   .inplace = {{pair_loss::kInput, pair_loss::kLoss}},
+                                   .gradient = gradient});
 }
 
 }  // namespace interp

@@ -1,7 +1,9 @@
 // rank_loss_grad: Left@GRAD = Out@GRAD (sigmoid(Left - Right) - Label), Right@GRAD the opposite.
 // margin_rank_loss_grad: X1@GRAD = -Out@GRAD Label Activated, X2@GRAD the opposite.
-#include "kernels/loss/loss_grad.h"
+#include "kernels/loss/opposites.h"
+#include "kernels/loss/pair_loss.h"
 #include "kernels/loss/rank_loss.h"
+#include "kernels/util/gradient_shape.h"
 #include "kernels/util/vector_math.h"
 
 namespace interp {

@@ -1,9 +1,10 @@
 // sigmoid_cross_entropy_with_logits_grad: X@GRAD = Out@GRAD (sigmoid(X) - Label), 0 where the whole
 // part of Label is `ignore_index`; with `normalize`, divided by the number of other labels. Like
 // Paddle's, the form with pos_weight is sigmoid(X) pos_weight - Label.
-#include "kernels/loss/loss_grad.h"
+#include "kernels/loss/pair_loss.h"
 #include "kernels/loss/sigmoid_loss.h"
 #include "kernels/util/arithmetic.h"
+#include "kernels/util/gradient_shape.h"
 #include "kernels/util/vector_math.h"
 
 namespace interp {

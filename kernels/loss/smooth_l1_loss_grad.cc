@@ -3,7 +3,9 @@
 #include <cmath>
 
 #include "kernels/loss/loss_attrs.h"
-#include "kernels/loss/loss_grad.h"
+#include "kernels/loss/opposites.h"
+#include "kernels/loss/pair_loss.h"
+#include "kernels/util/gradient_shape.h"
 
 namespace interp {
 namespace {

@@ -2,7 +2,7 @@
 // soft_max_lower_bound and soft_max_up_bound.
 #include <cmath>
 
-#include "kernels/loss/loss_grad.h"
+#include "kernels/loss/pair_loss_grad.h"
 
 namespace interp {
 namespace {
