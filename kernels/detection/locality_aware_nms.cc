@@ -22,18 +22,6 @@ constexpr int kOut = 0;
 
 NmsAttrs ReadAttrs(AttrReader& reader) { return ReadNmsAttrs(reader, /*background=*/-1); }
 
-absl::Status CheckShapes(const Shape& boxes, const Shape& scores) {
-  if (scores.rank() != 3) {
-    return InvalidArgument("input 'Scores' has shape ", ToString(scores), ", expected [N,C,M]");
-  }
-  const bool fits = boxes.rank() == 3 && boxes[0] == scores[0] && boxes[1] == scores[2];
-  if (fits && (boxes[2] == 4 || (boxes[2] % 8 == 0 && boxes[2] >= 8 && boxes[2] <= 32))) {
-    return absl::OkStatus();
-  }
-  return InvalidArgument("input 'BBoxes' has shape ", ToString(boxes), ", expected [", scores[0],
-                         ",", scores[2], ",size] with a size of 4, 8, 16, 24 or 32");
-}
-
 // The boxes and scores of one image, which merging changes.
 template <typename T>
 struct Image {
@@ -123,7 +111,7 @@ absl::Status LocalityAwareNms(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<NmsAttrs>();
   const Shape& boxes = ctx.input(kBoxes).shape;
   const Shape& scores = ctx.input(kScores).shape;
-  INTERP_RETURN_IF_ERROR(CheckShapes(boxes, scores));
+  INTERP_RETURN_IF_ERROR(CheckBoxesAndScores(boxes, scores));
   const T* box = ctx.input(kBoxes).data<T>();
   const T* score = ctx.input(kScores).data<T>();
   std::vector<T> rows;

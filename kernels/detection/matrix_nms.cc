@@ -12,6 +12,7 @@
 
 #include "core/op_def.h"
 #include "kernels/detection/box.h"
+#include "kernels/detection/nms_list.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -142,20 +143,6 @@ std::vector<Detection<T>> Merge(absl::Span<const std::vector<Detection<T>>> clas
   return best;
 }
 
-absl::Status CheckShapes(const Shape& boxes, const Shape& scores) {
-  const bool sized = boxes.rank() == 3 && (boxes[2] == 4 || boxes[2] == 8 || boxes[2] == 16 ||
-                                           boxes[2] == 24 || boxes[2] == 32);
-  if (!sized || scores.rank() != 3 || boxes[0] != scores[0] || boxes[1] != scores[2]) {
-    return InvalidArgument("input 'BBoxes' has shape ", ToString(boxes), " and 'Scores' ",
-                           ToString(scores), ", expected [N,M,4] and [N,C,M]");
-  }
-  if (boxes[0] * boxes[1] > INT32_MAX) {
-    return InvalidArgument("input 'BBoxes' has shape ", ToString(boxes),
-                           ", more boxes than 32-bit indices");
-  }
-  return absl::OkStatus();
-}
-
 template <typename T>
 std::vector<std::vector<Detection<T>>> DecayAll(KernelContext& ctx) {
   const Tensor& boxes = ctx.input(kBoxes);
@@ -185,7 +172,8 @@ std::vector<std::vector<Detection<T>>> DecayAll(KernelContext& ctx) {
 template <typename T>
 absl::Status MatrixNms(KernelContext& ctx) {
   const Tensor& boxes = ctx.input(kBoxes);
-  INTERP_RETURN_IF_ERROR(CheckShapes(boxes.shape, ctx.input(kScores).shape));
+  INTERP_RETURN_IF_ERROR(CheckBoxesAndScores(boxes.shape, ctx.input(kScores).shape));
+  INTERP_RETURN_IF_ERROR(CheckBoxCount(boxes.shape));
   const int64_t num_boxes = boxes.shape[1], box_size = boxes.shape[2];
   const std::vector<std::vector<Detection<T>>> by_image = DecayAll<T>(ctx);
 

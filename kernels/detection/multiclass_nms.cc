@@ -199,23 +199,12 @@ std::vector<std::vector<Detection>> SuppressAll(const Batch<T>& batch, const Nms
   return by_image;
 }
 
+// Scores of rank 2 are those of boxes that each class has for itself.
 absl::Status CheckShapes(const Shape& boxes, const Shape& scores) {
-  if (boxes.rank() != 3) {
-    return InvalidArgument("input 'BBoxes' has shape ", ToString(boxes), ", expected 3 dims");
-  }
-  if (scores.rank() == 3) {
-    const int64_t size = boxes[2];
-    if (size != 4 && size != 8 && size != 16 && size != 24 && size != 32) {
-      return InvalidArgument("input 'BBoxes' has shape ", ToString(boxes),
-                             ", expected a last dim of 4, 8, 16, 24 or 32");
-    }
-    if (boxes[0] == scores[0] && boxes[1] == scores[2]) return absl::OkStatus();
-  } else if (scores.rank() == 2) {
-    if (boxes[0] == scores[0] && boxes[1] == scores[1] && boxes[2] == 4) return absl::OkStatus();
-  }
-  return InvalidArgument("input 'Scores' has shape ", ToString(scores), " and 'BBoxes' ",
-                         ToString(boxes),
-                         ", expected [N,C,M] and [N,M,size], or [M,C] and [M,C,4]");
+  if (scores.rank() != 2) return CheckBoxesAndScores(boxes, scores);
+  if (boxes == Shape{scores[0], scores[1], 4}) return absl::OkStatus();
+  return InvalidArgument("input 'BBoxes' has shape ", ToString(boxes), ", expected [", scores[0],
+                         ",", scores[1], ",4] for 'Scores' ", ToString(scores));
 }
 
 template <typename T>
@@ -231,10 +220,7 @@ absl::StatusOr<Batch<T>> MakeBatch(KernelContext& ctx, bool has_rois_num) {
   } else {
     for (int64_t i = 0; i <= scores.shape[0]; ++i) offsets.push_back(i * boxes.shape[1]);
   }
-  if (boxes.shape[0] * boxes.shape[1] > INT32_MAX) {
-    return InvalidArgument("input 'BBoxes' has shape ", ToString(boxes.shape),
-                           ", more boxes than 32-bit indices");
-  }
+  INTERP_RETURN_IF_ERROR(CheckBoxCount(boxes.shape));
   return Batch<T>{scores.data<T>(), boxes.data<T>(), std::move(offsets),
                   scores.shape[1],  boxes.shape[2],  per_class};
 }

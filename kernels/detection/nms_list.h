@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "core/attr_reader.h"
+#include "core/shape.h"
+#include "core/status.h"
 
 namespace interp {
 
@@ -25,6 +27,30 @@ inline NmsAttrs ReadNmsAttrs(AttrReader& reader, int32_t background) {
           .keep_top_k = reader.Int("keep_top_k", -1),
           .background_label = reader.Int("background_label", background),
           .normalized = reader.Bool("normalized", true)};
+}
+
+// Whether a box may have that many coordinates: those of two corners, or of the 4, 8, 12 or 16
+// corners of a polygon.
+inline bool IsBoxSize(int64_t size) {
+  return size == 4 || size == 8 || size == 16 || size == 24 || size == 32;
+}
+
+// InvalidArgument unless BBoxes is [N,M,size] and Scores [N,C,M], where all classes share boxes.
+inline absl::Status CheckBoxesAndScores(const Shape& boxes, const Shape& scores) {
+  if (scores.rank() != 3) {
+    return InvalidArgument("input 'Scores' has shape ", ToString(scores), ", expected [N,C,M]");
+  }
+  const bool fits = boxes.rank() == 3 && boxes[0] == scores[0] && boxes[1] == scores[2];
+  if (fits && IsBoxSize(boxes[2])) return absl::OkStatus();
+  return InvalidArgument("input 'BBoxes' has shape ", ToString(boxes), ", expected [", scores[0],
+                         ",", scores[2], ",size] with a size of 4, 8, 16, 24 or 32");
+}
+
+// InvalidArgument for more boxes than numbers of 32 bits tell apart.
+inline absl::Status CheckBoxCount(const Shape& boxes) {
+  if (boxes[0] * boxes[1] <= INT32_MAX) return absl::OkStatus();
+  return InvalidArgument("input 'BBoxes' has shape ", ToString(boxes),
+                         ", more boxes than 32-bit indices");
 }
 
 // How one list is suppressed.
