@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "kernels/math/binary_grad.h"
-#include "kernels/util/second_gradient.h"
+#include "kernels/util/second_gradient_slots.h"
 
 namespace interp {
 namespace {
@@ -148,19 +148,15 @@ OpDef SubGradDef() {
   return def;
 }
 
-constexpr SecondGradient kAddSecond = {.type = "elementwise_add_grad_grad",
-                                       .values = {{{"Y", "Y"}, {"DOut", "Out@GRAD"}}},
-                                       .incoming = {{{"DDX", "X@GRAD"}, {"DDY", "Y@GRAD"}}},
-                                       .results = {{{"DDOut", "Out@GRAD"}}}};
-constexpr SecondGradient kSubSecond = {.type = "elementwise_sub_grad_grad",
-                                       .values = {{{"Y", "Y"}, {"DOut", "Out@GRAD"}}},
-                                       .incoming = {{{"DDX", "X@GRAD"}, {"DDY", "Y@GRAD"}}},
-                                       .results = {{{"DDOut", "Out@GRAD"}}}};
-constexpr SecondGradient kMulSecond = {
-    .type = "elementwise_mul_grad_grad",
-    .values = {{{"X", "X"}, {"Y", "Y"}, {"DOut", "Out@GRAD"}}},
-    .incoming = {{{"DDX", "X@GRAD"}, {"DDY", "Y@GRAD"}}},
-    .results = {{{"DDOut", "Out@GRAD"}, {"X@GRAD", "X"}, {"Y@GRAD", "Y"}}}};
+constexpr SecondGradient SecondOfSum(absl::string_view type) {
+  return {.type = type,
+          .values = {{{"Y", "Y"}, {"DOut", "Out@GRAD"}}},
+          .incoming = {{{"DDX", "X@GRAD"}, {"DDY", "Y@GRAD"}}},
+          .results = {{{"DDOut", "Out@GRAD"}}}};
+}
+constexpr SecondGradient kAddSecond = SecondOfSum("elementwise_add_grad_grad");
+constexpr SecondGradient kSubSecond = SecondOfSum("elementwise_sub_grad_grad");
+constexpr SecondGradient kMulSecond = SecondOfTwo("elementwise_mul_grad_grad");
 constexpr SecondGradient kDivSecond = {
     .type = "elementwise_div_grad_grad",
     .values = {{{"Y", "Y"}, {"Out", "Out"}, {"DX", "X@GRAD"}}},

@@ -1,8 +1,8 @@
 // clip_grad: X@GRAD = Out@GRAD where X lies between the bounds, 0 on them and outside.
 #include "kernels/math/clip.h"
-#include "kernels/math/second_gradient_slots.h"
 #include "kernels/math/unary_grad.h"
 #include "kernels/util/gradient_rows.h"
+#include "kernels/util/second_gradient_slots.h"
 
 namespace interp {
 namespace {

@@ -3,8 +3,8 @@
 #include <numbers>
 
 #include "kernels/math/activation_attrs.h"
-#include "kernels/math/second_gradient_slots.h"
 #include "kernels/math/unary_grad.h"
+#include "kernels/util/second_gradient_slots.h"
 #include "kernels/util/vector_math.h"
 
 namespace interp {

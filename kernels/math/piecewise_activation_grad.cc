@@ -1,8 +1,8 @@
 // Gradients of activations made of straight lines. Where two lines meet, the slopes are those that
 // Paddle takes.
 #include "kernels/math/activation_attrs.h"
-#include "kernels/math/second_gradient_slots.h"
 #include "kernels/math/unary_grad.h"
+#include "kernels/util/second_gradient_slots.h"
 
 namespace interp {
 namespace {

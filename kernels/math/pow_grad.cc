@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "kernels/math/pow.h"
-#include "kernels/math/second_gradient_slots.h"
 #include "kernels/math/unary_grad.h"
+#include "kernels/util/second_gradient_slots.h"
 
 namespace interp {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "kernels/math/reduction_grad.h"
 #include "kernels/util/gradient_rows.h"
-#include "kernels/util/second_gradient.h"
+#include "kernels/util/second_gradient_slots.h"
 
 namespace interp {
 namespace {
@@ -138,16 +138,10 @@ std::vector<KernelDef> SumGradKernels() {
 }
 
 // The gradient of what spreads a number is what adds numbers up.
-constexpr SecondGradient kSumSecond = {
-    .type = "reduce_sum",
-    .values = {{{"AxisTensor", "AxisTensor"}, {"AxisTensorList", "AxisTensorList"}}},
-    .incoming = {{{"X", "X@GRAD"}}},
-    .results = {{{"Out", "Out@GRAD"}}}};
-constexpr SecondGradient kMeanSecond = {
-    .type = "reduce_mean",
-    .values = {{{"AxisTensor", "AxisTensor"}, {"AxisTensorList", "AxisTensorList"}}},
-    .incoming = {{{"X", "X@GRAD"}}},
-    .results = {{{"Out", "Out@GRAD"}}}};
+constexpr SecondGradient kSumSecond =
+    SecondIsForward("reduce_sum", {"AxisTensor", "AxisTensorList"});
+constexpr SecondGradient kMeanSecond =
+    SecondIsForward("reduce_mean", {"AxisTensor", "AxisTensorList"});
 
 INTERP_REGISTER_OP(WithSecond<kSumSecond>(SpreadDef("reduce_sum_grad", SumGradKernels())));
 INTERP_REGISTER_OP(WithSecond<kMeanSecond>(

@@ -1,8 +1,8 @@
 // Gradients of sqrt, rsqrt, square, reciprocal and abs; those of ceil, floor, round and trunc are
 // 0.
 #include "kernels/complex/complex_dtype.h"
-#include "kernels/math/second_gradient_slots.h"
 #include "kernels/math/unary_grad.h"
+#include "kernels/util/second_gradient_slots.h"
 
 namespace interp {
 namespace {

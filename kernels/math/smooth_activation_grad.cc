@@ -3,9 +3,9 @@
 #include <numbers>
 
 #include "kernels/math/activation_attrs.h"
-#include "kernels/math/second_gradient_slots.h"
 #include "kernels/math/unary_grad.h"
 #include "kernels/util/erf_rows.h"
+#include "kernels/util/second_gradient_slots.h"
 #include "kernels/util/vector_math.h"
 
 namespace interp {

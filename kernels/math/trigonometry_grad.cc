@@ -1,8 +1,8 @@
 // Gradients of circular and hyperbolic functions and their inverses.
 #include <cmath>
 
-#include "kernels/math/second_gradient_slots.h"
 #include "kernels/math/unary_grad.h"
+#include "kernels/util/second_gradient_slots.h"
 
 namespace interp {
 namespace {

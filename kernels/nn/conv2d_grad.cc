@@ -3,7 +3,7 @@
 #include "kernels/nn/conv_grad.h"
 #include "kernels/nn/conv_problem.h"
 #include "kernels/util/flush_denormals.h"
-#include "kernels/util/second_gradient.h"
+#include "kernels/util/second_gradient_slots.h"
 
 namespace interp::nn {
 namespace {
@@ -59,16 +59,15 @@ OpDef GradDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
   return def;
 }
 
-constexpr SecondGradient Second(absl::string_view type) {
-  return {
-      .type = type,
-      .values = {{{"Input", "Input"}, {"Filter", "Filter"}, {"grad_out", "Output@GRAD"}}},
-      .incoming = {{{"grad_input@GRAD", "Input@GRAD"}, {"grad_filter@GRAD", "Filter@GRAD"}}},
-      .results = {
-          {{"grad_out@GRAD", "Output@GRAD"}, {"Input@GRAD", "Input"}, {"Filter@GRAD", "Filter"}}}};
-}
-constexpr SecondGradient kConv2dSecond = Second("conv2d_grad_grad");
-constexpr SecondGradient kConv3dSecond = Second("conv3d_grad_grad");
+constexpr SecondOfTwoNames kSecondNames = {.operands = {"Input", "Filter"},
+                                           .out_grad = "grad_out",
+                                           .incoming = {"grad_input@GRAD", "grad_filter@GRAD"},
+                                           .result_of_grad = "grad_out@GRAD",
+                                           .results = {"Input@GRAD", "Filter@GRAD"},
+                                           .first = {"Input@GRAD", "Filter@GRAD"},
+                                           .first_out_grad = "Output@GRAD"};
+constexpr SecondGradient kConv2dSecond = SecondOfTwo("conv2d_grad_grad", kSecondNames);
+constexpr SecondGradient kConv3dSecond = SecondOfTwo("conv3d_grad_grad", kSecondNames);
 
 INTERP_REGISTER_OP(WithSecond<kConv2dSecond>(GradDef("conv2d_grad",
                                                      ParseAttrs<ConvAttrs, ReadConv2dAttrs>)));

@@ -12,7 +12,7 @@
 #include "kernels/util/flops.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/parallel_for.h"
-#include "kernels/util/second_gradient.h"
+#include "kernels/util/second_gradient_slots.h"
 #include "kernels/util/without_lod.h"
 
 namespace interp::nn {
@@ -203,21 +203,12 @@ OpDef MatmulV2GradDef() {
   return def;
 }
 
-constexpr SecondGradient kMulSecond = {
-    .type = "mul_grad_grad",
-    .values = {{{"X", "X"}, {"Y", "Y"}, {"DOut", "Out@GRAD"}}},
-    .incoming = {{{"DDX", "X@GRAD"}, {"DDY", "Y@GRAD"}}},
-    .results = {{{"DDOut", "Out@GRAD"}, {"DX", "X"}, {"DY", "Y"}}}};
-constexpr SecondGradient kMatmulSecond = {
-    .type = "matmul_grad_grad",
-    .values = {{{"X", "X"}, {"Y", "Y"}, {"DOut", "Out@GRAD"}}},
-    .incoming = {{{"DDX", "X@GRAD"}, {"DDY", "Y@GRAD"}}},
-    .results = {{{"DDOut", "Out@GRAD"}, {"DX", "X"}, {"DY", "Y"}}}};
-constexpr SecondGradient kMatmulV2Second = {
-    .type = "matmul_v2_grad_grad",
-    .values = {{{"X", "X"}, {"Y", "Y"}, {"grad_out", "Out@GRAD"}}},
-    .incoming = {{{"grad_x@GRAD", "X@GRAD"}, {"grad_y@GRAD", "Y@GRAD"}}},
-    .results = {{{"grad_out@GRAD", "Out@GRAD"}, {"X@GRAD", "X"}, {"Y@GRAD", "Y"}}}};
+constexpr SecondGradient kMulSecond = SecondOfTwo("mul_grad_grad", {.results = {"DX", "DY"}});
+constexpr SecondGradient kMatmulSecond = SecondOfTwo("matmul_grad_grad", {.results = {"DX", "DY"}});
+constexpr SecondGradient kMatmulV2Second =
+    SecondOfTwo("matmul_v2_grad_grad", {.out_grad = "grad_out",
+                                        .incoming = {"grad_x@GRAD", "grad_y@GRAD"},
+                                        .result_of_grad = "grad_out@GRAD"});
 
 INTERP_REGISTER_OP(WithSecond<kMulSecond>(GradDef("mul_grad", ParseAttrs<MatmulAttrs, ReadMul>,
                                                   Infer)));

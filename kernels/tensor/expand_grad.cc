@@ -7,7 +7,7 @@
 #include "core/op_def.h"
 #include "kernels/util/gradient_rows.h"
 #include "kernels/util/reduce.h"
-#include "kernels/util/second_gradient.h"
+#include "kernels/util/second_gradient_slots.h"
 #include "kernels/util/sum_of.h"
 #include "kernels/util/without_lod.h"
 
@@ -94,16 +94,10 @@ OpDef TileGradDef() {
   return def;
 }
 
-constexpr SecondGradient kExpandSecond = {
-    .type = "expand_v2",
-    .values = {{{"Shape", "Shape"}, {"expand_shapes_tensor", "expand_shapes_tensor"}}},
-    .incoming = {{{"X", "X@GRAD"}}},
-    .results = {{{"Out", "Out@GRAD"}}}};
-constexpr SecondGradient kTileSecond = {
-    .type = "tile",
-    .values = {{{"RepeatTimes", "RepeatTimes"}, {"repeat_times_tensor", "repeat_times_tensor"}}},
-    .incoming = {{{"X", "X@GRAD"}}},
-    .results = {{{"Out", "Out@GRAD"}}}};
+constexpr SecondGradient kExpandSecond =
+    SecondIsForward("expand_v2", {"Shape", "expand_shapes_tensor"});
+constexpr SecondGradient kTileSecond =
+    SecondIsForward("tile", {"RepeatTimes", "repeat_times_tensor"});
 
 INTERP_REGISTER_OP(WithSecond<kExpandSecond>(RepeatGradDef("expand_v2_grad",
                                                            {"Shape", "expand_shapes_tensor"})));
