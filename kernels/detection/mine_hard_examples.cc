@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/op_def.h"
+#include "kernels/util/check_shape.h"
 
 namespace interp {
 namespace {
@@ -59,10 +60,7 @@ absl::Status Infer(InferContext& ctx) {
   for (const auto& [slot, name] : {std::pair(kLocLoss, "LocLoss"),
                                    {kMatchIndices, "MatchIndices"},
                                    {kMatchDist, "MatchDist"}}) {
-    const Tensor* input = ctx.optional_input(slot);
-    if (input == nullptr || input->shape == loss) continue;
-    return InvalidArgument("input '", name, "' has shape ", ToString(input->shape),
-                           ", expected that of 'ClsLoss', ", ToString(loss));
+    INTERP_RETURN_IF_ERROR(CheckSameShape(ctx, slot, name, kClsLoss, "ClsLoss"));
   }
   if (ctx.input(kMatchIndices).dtype != DType::kInt32) {
     return InvalidArgument("input 'MatchIndices' is ", Name(ctx.input(kMatchIndices).dtype),

@@ -3,6 +3,7 @@
 
 #include "kernels/loss/loss_attrs.h"
 #include "kernels/loss/pair_loss.h"
+#include "kernels/util/check_shape.h"
 
 namespace interp {
 namespace {
@@ -13,7 +14,7 @@ constexpr int kOut = 0;
 constexpr int kResidual = 1;
 
 absl::Status InferHuberLoss(InferContext& ctx) {
-  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kY, "Y", "X"));
+  INTERP_RETURN_IF_ERROR(CheckSameShape(ctx, kY, "Y", 0, "X"));
   ctx.ShareShape(kX, kOut);
   ctx.SetShape(kResidual, ctx.input(kX).shape);
   return absl::OkStatus();

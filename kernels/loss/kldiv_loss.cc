@@ -4,6 +4,7 @@
 
 #include "kernels/loss/loss_attrs.h"
 #include "kernels/loss/pair_loss.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/vector_math.h"
 
 namespace interp {
@@ -15,7 +16,7 @@ constexpr int kLoss = 0;
 
 absl::Status InferKlDivLoss(InferContext& ctx) {
   if (ctx.input(kX).shape.rank() == 0) return InvalidArgument("input 'X' has rank 0");
-  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kTarget, "Target", "X"));
+  INTERP_RETURN_IF_ERROR(CheckSameShape(ctx, kTarget, "Target", 0, "X"));
   if (ctx.attrs<KlDivAttrs>().reduction == LossReduction::kNone) {
     ctx.SetShape(kLoss, ctx.input(kX).shape);
   } else {

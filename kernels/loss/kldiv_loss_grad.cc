@@ -2,6 +2,7 @@
 // what the loss was divided by.
 #include "kernels/loss/loss_attrs.h"
 #include "kernels/loss/pair_loss.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/gradient_shape.h"
 
 namespace interp {
@@ -15,7 +16,7 @@ constexpr int kXGrad = 0;
 absl::Status InferKlDivLossGrad(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
   if (x.rank() == 0) return InvalidArgument("input 'X' has rank 0");
-  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kTarget, "Target", "X"));
+  INTERP_RETURN_IF_ERROR(CheckSameShape(ctx, kTarget, "Target", 0, "X"));
   const bool whole = ctx.attrs<KlDivAttrs>().reduction != LossReduction::kNone;
   INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kLossGrad, "Loss@GRAD", whole ? Shape() : x));
   ctx.ShareShape(kX, kXGrad);

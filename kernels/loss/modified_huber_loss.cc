@@ -1,6 +1,7 @@
 // modified_huber_loss: of X and labels Y of 0 or 1, all [n,1]. With z = (2 Y - 1) X, which
 // IntermediateVal keeps: -4 z below -1, (1 - z)^2 below 1, then 0.
 #include "kernels/loss/pair_loss.h"
+#include "kernels/util/check_shape.h"
 
 namespace interp {
 namespace {
@@ -11,7 +12,7 @@ constexpr int kIntermediate = 0;
 constexpr int kOut = 1;
 
 absl::Status Infer(InferContext& ctx) {
-  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kY, "Y", "X"));
+  INTERP_RETURN_IF_ERROR(CheckSameShape(ctx, kY, "Y", 0, "X"));
   INTERP_RETURN_IF_ERROR(CheckLossColumn(ctx, kX, "X"));
   ctx.SetShape(kIntermediate, ctx.input(kX).shape);
   ctx.SetShape(kOut, ctx.input(kX).shape);

@@ -1,6 +1,7 @@
 // modified_huber_loss_grad: with z of IntermediateVal, the slope -4 below -1, -2 (1 - z) below 1,
 // then 0; times (2 Y - 1) Out@GRAD.
 #include "kernels/loss/pair_loss.h"
+#include "kernels/util/check_shape.h"
 
 namespace interp {
 namespace {
@@ -11,8 +12,8 @@ constexpr int kOutGrad = 2;
 constexpr int kXGrad = 0;
 
 absl::Status Infer(InferContext& ctx) {
-  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kIntermediate, "IntermediateVal", "Y"));
-  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kOutGrad, "Out@GRAD", "Y"));
+  INTERP_RETURN_IF_ERROR(CheckSameShape(ctx, kIntermediate, "IntermediateVal", 0, "Y"));
+  INTERP_RETURN_IF_ERROR(CheckSameShape(ctx, kOutGrad, "Out@GRAD", 0, "Y"));
   ctx.ShareShape(kY, kXGrad);
   return absl::OkStatus();
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/op_def.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -58,15 +59,6 @@ void MapElements(const KernelContext& ctx, int64_t n, T* out, const In*... in) {
 }
 }  // namespace pair_loss
 
-// InvalidArgument unless input `slot`, called `name`, has the shape of the first input.
-inline absl::Status CheckLossShape(const InferContext& ctx, int slot, absl::string_view name,
-                                   absl::string_view first) {
-  const Shape& shape = ctx.input(slot).shape;
-  if (shape == ctx.input(0).shape) return absl::OkStatus();
-  return InvalidArgument("input '", name, "' has shape ", ToString(shape), ", expected that of '",
-                         first, "', ", ToString(ctx.input(0).shape));
-}
-
 // InvalidArgument unless input `slot` has the shape [n, 1].
 inline absl::Status CheckLossColumn(const InferContext& ctx, int slot, absl::string_view name) {
   const Shape& shape = ctx.input(slot).shape;
@@ -78,7 +70,7 @@ inline absl::Status CheckLossColumn(const InferContext& ctx, int slot, absl::str
 template <typename Op>
 absl::Status InferPairLoss(InferContext& ctx) {
   constexpr PairLossSlots kSlots = Op::kSlots;
-  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, pair_loss::kTarget, kSlots.target, kSlots.input));
+  INTERP_RETURN_IF_ERROR(CheckSameShape(ctx, pair_loss::kTarget, kSlots.target, 0, kSlots.input));
   if (kSlots.column) {
     INTERP_RETURN_IF_ERROR(CheckLossColumn(ctx, pair_loss::kInput, kSlots.input));
   }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "kernels/loss/pair_loss.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/gradient_shape.h"
 
 namespace interp {
@@ -29,7 +30,7 @@ inline constexpr int kInputGrad = 0;
 template <typename Op>
 absl::Status InferPairLossGrad(InferContext& ctx) {
   constexpr PairLossGradSlots kSlots = Op::kSlots;
-  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, pair_loss::kTarget, kSlots.target, kSlots.input));
+  INTERP_RETURN_IF_ERROR(CheckSameShape(ctx, pair_loss::kTarget, kSlots.target, 0, kSlots.input));
   INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, pair_loss::kLossGrad, kSlots.loss_grad,
                                             ctx.input(pair_loss::kInput).shape));
   ctx.ShareShape(pair_loss::kInput, pair_loss::kInputGrad);
@@ -38,11 +39,10 @@ absl::Status InferPairLossGrad(InferContext& ctx) {
 
 template <typename Op, typename T>
 absl::Status PairLossGrad(KernelContext& ctx) {
-  pair_loss::MapElements<Op>(ctx, ctx.input(pair_loss::kInput).numel(),
-                             ctx.output(pair_loss::kInputGrad).mutable_data<T>(),
-                             ctx.input(pair_loss::kInput).data<T>(),
-                             ctx.input(pair_loss::kTarget).data<T>(),
-                             ctx.input(pair_loss::kLossGrad).data<T>());
+  pair_loss::MapElements<Op>(
+      ctx, ctx.input(pair_loss::kInput).numel(),
+      ctx.output(pair_loss::kInputGrad).mutable_data<T>(), ctx.input(pair_loss::kInput).data<T>(),
+      ctx.input(pair_loss::kTarget).data<T>(), ctx.input(pair_loss::kLossGrad).data<T>());
   return absl::OkStatus();
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "kernels/loss/pair_loss.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/vector_math.h"
 
 namespace interp {
@@ -65,8 +66,8 @@ struct Attrs {
 Attrs Read(AttrReader& reader) { return {reader.Float("margin", 0.0f)}; }
 
 absl::Status Infer(InferContext& ctx) {
-  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kLeft, "X1", "Label"));
-  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kRight, "X2", "Label"));
+  INTERP_RETURN_IF_ERROR(CheckSameShape(ctx, kLeft, "X1", 0, "Label"));
+  INTERP_RETURN_IF_ERROR(CheckSameShape(ctx, kRight, "X2", 0, "Label"));
   ctx.ShareShape(kLabel, kActivated);
   ctx.ShareShape(kLabel, kOut);
   return absl::OkStatus();

@@ -3,6 +3,7 @@
 #include "kernels/loss/opposites.h"
 #include "kernels/loss/pair_loss.h"
 #include "kernels/loss/rank_loss.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/vector_math.h"
 
@@ -61,7 +62,7 @@ constexpr int kActivated = 1;
 constexpr int kOutGrad = 2;
 
 absl::Status Infer(InferContext& ctx) {
-  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kActivated, "Activated", "Label"));
+  INTERP_RETURN_IF_ERROR(CheckSameShape(ctx, kActivated, "Activated", 0, "Label"));
   return InferOpposites(ctx, kOutGrad);
 }
 

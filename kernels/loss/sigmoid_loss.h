@@ -7,6 +7,7 @@
 #include "core/op_def.h"
 #include "kernels/loss/loss_attrs.h"
 #include "kernels/loss/pair_loss.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/data_or_null.h"
 
 namespace interp {
@@ -30,9 +31,9 @@ inline constexpr int kPosWeight = 2;
 
 // InvalidArgument unless Label, and pos_weight where there is one, have the shape of X.
 inline absl::Status CheckSigmoidLossInputs(const InferContext& ctx) {
-  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, sigmoid_loss::kLabel, "Label", "X"));
+  INTERP_RETURN_IF_ERROR(CheckSameShape(ctx, sigmoid_loss::kLabel, "Label", 0, "X"));
   if (!ctx.has_input(sigmoid_loss::kPosWeight)) return absl::OkStatus();
-  return CheckLossShape(ctx, sigmoid_loss::kPosWeight, "pos_weight", "X");
+  return CheckSameShape(ctx, sigmoid_loss::kPosWeight, "pos_weight", 0, "X");
 }
 
 // Those inputs, and what losses and gradients are divided by.

@@ -5,6 +5,7 @@
 
 #include "kernels/loss/loss_attrs.h"
 #include "kernels/loss/pair_loss.h"
+#include "kernels/util/check_shape.h"
 
 namespace interp {
 namespace {
@@ -21,13 +22,13 @@ absl::Status InferSmoothL1Loss(InferContext& ctx) {
   if (x.rank() < 2) {
     return InvalidArgument("input 'X' has shape ", ToString(x), ", expected rank 2 or more");
   }
-  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kY, "Y", "X"));
+  INTERP_RETURN_IF_ERROR(CheckSameShape(ctx, kY, "Y", 0, "X"));
   if (ctx.has_input(kInsideWeight) != ctx.has_input(kOutsideWeight)) {
     return InvalidArgument("inputs 'InsideWeight' and 'OutsideWeight' come together or not at all");
   }
   if (ctx.has_input(kInsideWeight)) {
-    INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kInsideWeight, "InsideWeight", "X"));
-    INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kOutsideWeight, "OutsideWeight", "X"));
+    INTERP_RETURN_IF_ERROR(CheckSameShape(ctx, kInsideWeight, "InsideWeight", 0, "X"));
+    INTERP_RETURN_IF_ERROR(CheckSameShape(ctx, kOutsideWeight, "OutsideWeight", 0, "X"));
   }
   ctx.SetShape(kDiff, x);
   ctx.SetShape(kOut, {x[0], 1});

@@ -5,6 +5,7 @@
 #include "kernels/loss/loss_attrs.h"
 #include "kernels/loss/opposites.h"
 #include "kernels/loss/pair_loss.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/gradient_shape.h"
 
 namespace interp {
@@ -26,8 +27,8 @@ absl::Status InferSmoothL1LossGrad(InferContext& ctx) {
     return InvalidArgument("inputs 'InsideWeight' and 'OutsideWeight' come together or not at all");
   }
   if (ctx.has_input(kInsideWeight)) {
-    INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kInsideWeight, "InsideWeight", "Diff"));
-    INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kOutsideWeight, "OutsideWeight", "Diff"));
+    INTERP_RETURN_IF_ERROR(CheckSameShape(ctx, kInsideWeight, "InsideWeight", 0, "Diff"));
+    INTERP_RETURN_IF_ERROR(CheckSameShape(ctx, kOutsideWeight, "OutsideWeight", 0, "Diff"));
   }
   INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", {diff[0], 1}));
   ctx.ShareShape(kDiff, kXGrad);

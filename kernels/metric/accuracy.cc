@@ -1,6 +1,7 @@
 // accuracy: Correct = the samples whose Label is among their Indices, Total = the samples, Accuracy
 // = Correct / Total. Out (the scores of the k best) gives but the number of samples and k.
 #include "core/op_def.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/indices.h"
 
 namespace interp {
@@ -21,15 +22,11 @@ void InferDTypes(DTypeContext& ctx) {
 
 absl::Status InferAccuracy(InferContext& ctx) {
   const Shape& out = ctx.input(kOut).shape;
-  const Shape& indices = ctx.input(kIndices).shape;
   const Shape& label = ctx.input(kLabel).shape;
   if (out.rank() != 2) {
     return InvalidArgument("input 'Out' has shape ", ToString(out), ", expected [samples,k]");
   }
-  if (indices != out) {
-    return InvalidArgument("input 'Indices' has shape ", ToString(indices),
-                           ", expected that of 'Out', ", ToString(out));
-  }
+  INTERP_RETURN_IF_ERROR(CheckSameShape(ctx, kIndices, "Indices", kOut, "Out"));
   if (label.rank() == 0 || label[0] < out[0] || label.numel() < out[0]) {
     return InvalidArgument("input 'Label' has shape ", ToString(label), ", expected ", out[0],
                            " labels");

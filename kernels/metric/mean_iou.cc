@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/op_def.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/indices.h"
 
 namespace interp {
@@ -45,11 +46,7 @@ absl::Status CheckEarlier(const InferContext& ctx, int slot, absl::string_view n
 
 absl::Status Infer(InferContext& ctx) {
   const int64_t classes = ctx.attrs<Attrs>().num_classes;
-  const Shape& predictions = ctx.input(kPredictions).shape;
-  if (ctx.input(kLabels).shape != predictions) {
-    return InvalidArgument("input 'Labels' has shape ", ToString(ctx.input(kLabels).shape),
-                           ", expected that of 'Predictions', ", ToString(predictions));
-  }
+  INTERP_RETURN_IF_ERROR(CheckSameShape(ctx, kLabels, "Labels", kPredictions, "Predictions"));
   INTERP_RETURN_IF_ERROR(CheckEarlier(ctx, kInWrongs, "InWrongs", DType::kInt32, classes));
   INTERP_RETURN_IF_ERROR(CheckEarlier(ctx, kInCorrects, "InCorrects", DType::kInt32, classes));
   INTERP_RETURN_IF_ERROR(CheckEarlier(ctx, kInMeanIou, "InMeanIou", DType::kFloat32, 1));

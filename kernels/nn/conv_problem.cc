@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "kernels/util/check_shape.h"
 #include "kernels/util/flops.h"
 
 namespace interp::nn {
@@ -54,14 +55,8 @@ ConvAttrs ReadConvAttrs(AttrReader& reader, int spatial_rank) {
   return attrs;
 }
 
-absl::Status CheckVector(const Tensor* tensor, absl::string_view name, int64_t channels) {
-  if (tensor != nullptr && tensor->numel() == channels) return absl::OkStatus();
-  return InvalidArgument("input '", name, "' is ",
-                         tensor == nullptr ? "absent" : DescribeType(*tensor), ", expected [",
-                         channels, "]");
-}
-
 absl::Status CheckFolded(const Tensor* tensor, absl::string_view name, int64_t channels) {
+  if (tensor == nullptr) return InvalidArgument("input '", name, "' is missing");
   INTERP_RETURN_IF_ERROR(CheckVector(tensor, name, channels));
   if (tensor->dtype == DType::kFloat32 || tensor->dtype == DType::kBFloat16) {
     return absl::OkStatus();
@@ -73,9 +68,7 @@ absl::Status CheckFolded(const Tensor* tensor, absl::string_view name, int64_t c
 
 absl::Status CheckFoldedInputs(const InferContext& ctx, const ConvAttrs& attrs, int64_t channels) {
   const ConvSlots& slots = attrs.slots;
-  if (ctx.has_input(slots.bias)) {
-    INTERP_RETURN_IF_ERROR(CheckVector(ctx.optional_input(slots.bias), "Bias", channels));
-  }
+  INTERP_RETURN_IF_ERROR(CheckVector(ctx, slots.bias, "Bias", channels));
   if (attrs.batch_norm) {
     constexpr absl::string_view kNames[] = {"BnScale", "BnBias", "BnMean", "BnVariance"};
     for (int i = 0; i < 4; ++i) {

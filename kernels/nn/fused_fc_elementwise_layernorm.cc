@@ -5,7 +5,6 @@
 #include <string>
 
 #include "core/op_def.h"
-#include "kernels/nn/check_vector.h"
 #include "kernels/nn/layer_norm_row.h"
 #include "kernels/nn/product.h"
 #include "kernels/nn/row_ops.h"

@@ -13,7 +13,7 @@
 
 #include "core/op_def.h"
 #include "kernels/nn/batch_norm.h"
-#include "kernels/nn/check_vector.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/data_or_null.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/parallel_for.h"
@@ -71,10 +71,7 @@ Extents ExtentsOf(const Shape& x, const NormAttrs& attrs) {
 template <const Names& kNames>
 absl::Status Infer(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
-  if (x.rank() < 2 || x.rank() > 5) {
-    return InvalidArgument("input '", kNames[kX], "' has shape ", ToString(x),
-                           ", expected 2 to 5 dims");
-  }
+  INTERP_RETURN_IF_ERROR(CheckRank(ctx, kX, kNames[kX], 2, 5, "2 to 5 dims"));
   const NormAttrs& attrs = ctx.attrs<NormAttrs>();
   const Extents extents = ExtentsOf(x, attrs);
   INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kDY, kNames[kDY], x));

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "core/op_def.h"
-#include "kernels/nn/check_vector.h"
 #include "kernels/nn/row_ops.h"
 #include "kernels/util/check_shape.h"
 #include "kernels/util/data_or_null.h"

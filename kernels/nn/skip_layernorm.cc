@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "core/op_def.h"
-#include "kernels/nn/check_vector.h"
 #include "kernels/nn/layer_norm_row.h"
 #include "kernels/util/all_present.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/indices.h"
 #include "kernels/util/parallel_for.h"
 
@@ -36,10 +36,7 @@ Attrs Read(AttrReader& reader) {
 absl::Status Infer(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
   const int64_t begin = ctx.attrs<Attrs>().begin;
-  if (!(ctx.input(kY).shape == x)) {
-    return InvalidArgument("input 'Y' has shape ", ToString(ctx.input(kY).shape),
-                           ", expected that of 'X', ", ToString(x));
-  }
+  INTERP_RETURN_IF_ERROR(CheckSameShape(ctx, kY, "Y", kX, "X"));
   if (begin >= x.rank()) {
     return InvalidArgument("attribute 'begin_norm_axis' is ", begin, " for input 'X' ",
                            ToString(x));

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/op_def.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/lines.h"
 
@@ -16,15 +17,11 @@ constexpr int kX = 0;
 constexpr int kMask = 1;
 constexpr int kOut = 0;
 
-absl::Status CheckRank(const Shape& x) {
-  if (x.rank() == 4) return absl::OkStatus();
-  return InvalidArgument("input 'X' has shape ", ToString(x),
-                         ", expected [batch, heads, rows, columns]");
-}
+constexpr absl::string_view kDims = "[batch, heads, rows, columns]";
 
 absl::Status InferMasked(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
-  INTERP_RETURN_IF_ERROR(CheckRank(x));
+  INTERP_RETURN_IF_ERROR(CheckRank(ctx, kX, "X", 4, 4, kDims));
   INTERP_RETURN_IF_ERROR(CheckInputShape(ctx, kMask, "Mask", {x[0], 1, x[2], x[3]}));
   ctx.ShareShape(kX, kOut);
   return absl::OkStatus();
@@ -32,7 +29,7 @@ absl::Status InferMasked(InferContext& ctx) {
 
 absl::Status InferTriangle(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
-  INTERP_RETURN_IF_ERROR(CheckRank(x));
+  INTERP_RETURN_IF_ERROR(CheckRank(ctx, kX, "X", 4, 4, kDims));
   if (x[2] != x[3]) {
     return InvalidArgument("input 'X' has shape ", ToString(x), ", expected square matrices");
   }
@@ -94,7 +91,7 @@ constexpr int kOutGrad = 1;
 constexpr int kXGrad = 0;
 
 absl::Status InferGrad(InferContext& ctx) {
-  INTERP_RETURN_IF_ERROR(CheckRank(ctx.input(kSoftmax).shape));
+  INTERP_RETURN_IF_ERROR(CheckRank(ctx, kSoftmax, "Softmax", 4, 4, kDims));
   INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", ctx.input(kSoftmax).shape));
   ctx.ShareShape(kSoftmax, kXGrad);
   return absl::OkStatus();

@@ -4,6 +4,7 @@
 
 #include "core/op_def.h"
 #include "kernels/sequence/row_windows.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -18,10 +19,7 @@ constexpr int kFilterGrad = 1;
 absl::Status InferRowConvGrad(InferContext& ctx) {
   const Tensor& x = ctx.input(kX);
   INTERP_RETURN_IF_ERROR(CheckRowConv(x, ctx.input(kFilter).shape));
-  if (!(ctx.input(kOutGrad).shape == x.shape)) {
-    return InvalidArgument("input 'Out@GRAD' has shape ", ToString(ctx.input(kOutGrad).shape),
-                           ", expected that of 'X', ", ToString(x.shape));
-  }
+  INTERP_RETURN_IF_ERROR(CheckSameShape(ctx, kOutGrad, "Out@GRAD", kX, "X"));
   ctx.ShareShape(kX, kXGrad);
   ctx.ShareShape(kFilter, kFilterGrad);
   return absl::OkStatus();

@@ -5,6 +5,7 @@
 
 #include "core/op_def.h"
 #include "kernels/sequence/repeat_level.h"
+#include "kernels/util/check_shape.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp {
@@ -13,11 +14,6 @@ namespace {
 constexpr int kX = 0;
 constexpr int kY = 1;
 constexpr int kOut = 0;
-
-absl::Status CheckRank(const Tensor& x) {
-  if (x.shape.rank() > 0) return absl::OkStatus();
-  return InvalidArgument("input 'X' is a scalar, expected rows");
-}
 
 absl::Status CheckCount(int64_t found, int64_t expected, absl::string_view what) {
   if (found == expected) return absl::OkStatus();
@@ -54,7 +50,7 @@ absl::Status InferFromSequences(InferContext& ctx, Offsets repeats) {
 
 absl::Status InferSequenceExpand(InferContext& ctx) {
   const Tensor& x = ctx.input(kX);
-  INTERP_RETURN_IF_ERROR(CheckRank(x));
+  INTERP_RETURN_IF_ERROR(CheckRank(ctx, kX, "X", 1, kMaxRank, "rows"));
   INTERP_ASSIGN_OR_RETURN(const Offsets repeats, RepeatLevel(ctx, kY));
   if (!x.lod.empty()) return InferFromSequences(ctx, repeats);
   INTERP_RETURN_IF_ERROR(CheckCount(x.shape[0], SequenceCount(repeats), "rows"));
@@ -63,7 +59,7 @@ absl::Status InferSequenceExpand(InferContext& ctx) {
 }
 
 absl::Status InferSequenceExpandAs(InferContext& ctx) {
-  INTERP_RETURN_IF_ERROR(CheckRank(ctx.input(kX)));
+  INTERP_RETURN_IF_ERROR(CheckRank(ctx, kX, "X", 1, kMaxRank, "rows"));
   INTERP_ASSIGN_OR_RETURN(const Offsets repeats, OnlyLevelOffsets(ctx.input(kY), "Y"));
   INTERP_RETURN_IF_ERROR(CheckCount(ctx.input(kX).shape[0], SequenceCount(repeats), "rows"));
   SetRows(ctx, repeats.back());

@@ -149,7 +149,7 @@ TEST(ConvAffineTest, TakesTheNumbersOfTheRun) {
   }
   OpRun wrong = conv;
   wrong.inputs.push_back({"PreScale", Numbers({2}, 1)});
-  ExpectRefusals({{wrong, "input 'PreScale' is"}});
+  ExpectRefusals({{wrong, "input 'PreScale' has shape [2]"}});
 }
 
 }  // namespace
