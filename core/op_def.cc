@@ -58,7 +58,10 @@ void InferContext::SetShape(int output_slot, const Shape& shape) {
 }
 
 absl::StatusOr<std::vector<int64_t>> InferContext::Integers(const Tensor& tensor) {
-  if (!tensor.has_memory()) return InvalidArgument("shape tensor has no value");
+  if (!tensor.has_memory()) {
+    return InvalidArgument("a tensor of ", DescribeType(tensor),
+                           ", on which shapes depend, has no value");
+  }
   switch (tensor.dtype) {
     case DType::kInt32:
       return ToIntegers<int32_t>(tensor);

@@ -218,7 +218,7 @@ absl::StatusOr<NpyParts> FormatNpy(const Tensor& tensor) {
   NpyParts parts;
   parts.elements = tensor;
   if (tensor.numel() > 0 && !tensor.has_memory()) {
-    return InvalidArgument("the tensor to write has no memory");
+    return InvalidArgument("a tensor of ", DescribeType(tensor), " has no memory to write");
   }
   if (tensor.layout != Layout::kPlain) {
     INTERP_ASSIGN_OR_RETURN(parts.elements, tensor.Clone(SystemAllocator()));

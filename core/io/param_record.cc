@@ -58,7 +58,9 @@ void AppendNumber(T value, std::string& to) {
 
 absl::Status CheckWritable(const Tensor& tensor) {
   if (SizeOf(tensor.dtype) == 0) return InvalidArgument("the tensor has no dtype");
-  if (tensor.numel() > 0 && !tensor.has_memory()) return InvalidArgument("it has no memory");
+  if (tensor.numel() > 0 && !tensor.has_memory()) {
+    return InvalidArgument("a tensor of ", DescribeType(tensor), " has no memory to write");
+  }
   return absl::OkStatus();
 }
 

@@ -138,7 +138,10 @@ struct Rows {
 };
 
 inline absl::StatusOr<Rows> RowsOf(const Shape& x, const Shape& y) {
-  if (x.rank() == 0 || y.rank() == 0) return InvalidArgument("an input has no rows");
+  if (x.rank() == 0 || y.rank() == 0) {
+    return InvalidArgument("the inputs have shapes ", ToString(x), " and ", ToString(y),
+                           ", expected rows: rank 1 or more");
+  }
   Tensor x_row;
   Tensor y_row;
   x_row.shape = RowOf(x);

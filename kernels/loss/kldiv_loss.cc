@@ -15,7 +15,7 @@ constexpr int kTarget = 1;
 constexpr int kLoss = 0;
 
 absl::Status InferKlDivLoss(InferContext& ctx) {
-  if (ctx.input(kX).shape.rank() == 0) return InvalidArgument("input 'X' has rank 0");
+  INTERP_RETURN_IF_ERROR(CheckRank(ctx, kX, "X", 1, kMaxRank, "rank 1 or more"));
   INTERP_RETURN_IF_ERROR(CheckSameShape(ctx, kTarget, "Target", 0, "X"));
   if (ctx.attrs<KlDivAttrs>().reduction == LossReduction::kNone) {
     ctx.SetShape(kLoss, ctx.input(kX).shape);

@@ -13,6 +13,7 @@
 
 #include "core/op_def.h"
 #include "kernels/nn/batch_norm.h"
+#include "kernels/util/all_present.h"
 #include "kernels/util/check_shape.h"
 #include "kernels/util/data_or_null.h"
 #include "kernels/util/gradient_shape.h"
@@ -77,8 +78,8 @@ absl::Status Infer(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kDY, kNames[kDY], x));
   if (ctx.has_input(kDDX)) INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kDDX, kNames[kDDX], x));
   const int mean = attrs.running ? kMean : kSavedMean;
-  if (!ctx.has_input(mean) || !ctx.has_input(mean + 1)) {
-    return InvalidArgument("there are no statistics");
+  for (const int slot : {mean, mean + 1}) {
+    INTERP_RETURN_IF_ERROR(CheckPresent(ctx, slot, kNames[slot]));
   }
   const int64_t groups = extents.channels * (attrs.by_image ? extents.images : 1);
   INTERP_RETURN_IF_ERROR(CheckVector(ctx, mean, kNames[mean], groups));

@@ -285,7 +285,10 @@ absl::StatusOr<Shape> BroadcastShapes(const Shape& x, const Shape& y, int axis) 
     }
     dim = low[i];
   }
-  if (!out.CheckedNumel().has_value()) return InvalidArgument("output is too large");
+  if (!out.CheckedNumel().has_value()) {
+    return InvalidArgument("'X' ", ToString(x), " and 'Y' ", ToString(y), " broadcast to ",
+                           ToString(out), ", which is too large");
+  }
   return out;
 }
 

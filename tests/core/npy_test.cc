@@ -174,7 +174,7 @@ TEST(NpyTest, WhatCannotBeWrittenIsAnError) {
   tensor.dtype = DType::kFloat32;
   tensor.shape = {2};
   EXPECT_EQ(WriteNpy(folder / "a", tensor).message(),
-            (folder / "a") + ": the tensor to write has no memory");
+            (folder / "a") + ": a tensor of float32[2] has no memory to write");
   tensor.dtype = DType::kFloat8E4M3;
   ASSERT_TRUE(tensor.Allocate(SystemAllocator()).ok());
   EXPECT_EQ(WriteNpy(folder / "a", tensor).message(),

@@ -136,7 +136,7 @@ TEST(NpzTest, NothingIsWrittenOnErrors) {
   const std::string path = folder / "a";
   EXPECT_EQ(WriteNpz(path, {{"x", tensor}, {"x", tensor}}).message(), path + ": 'x' appears twice");
   EXPECT_EQ(WriteNpz(path, {{"x", Tensor()}}).message(),
-            path + ": 'x': the tensor to write has no memory");
+            path + ": 'x': a tensor of undefined[] has no memory to write");
   EXPECT_EQ(ReadFile(path).status().code(), absl::StatusCode::kNotFound);
 }
 

@@ -363,7 +363,7 @@ TEST(ParamsTest, WhatCannotBeWrittenIsAnError) {
             path + ": parameter 'a': the tensor has no dtype");
   tensor.dtype = DType::kFloat32;
   EXPECT_EQ(WriteCombinedParams(path, {{"a", tensor}}).message(),
-            path + ": parameter 'a': it has no memory");
+            path + ": parameter 'a': a tensor of float32[] has no memory to write");
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
