@@ -5,6 +5,8 @@
 #include <complex>
 #include <type_traits>
 
+#include "core/element_types.h"
+
 namespace interp {
 namespace {
 
@@ -110,36 +112,8 @@ absl::Status CheckReducible(DType dtype, ReduceKind kind) {
 
 void ReduceParts(DType dtype, ReduceKind kind, const std::vector<const void*>& parts, int64_t count,
                  void* out) {
-  switch (dtype) {
-    case DType::kBool:
-      return ReduceAs<bool>(kind, parts, count, out);
-    case DType::kInt8:
-      return ReduceAs<int8_t>(kind, parts, count, out);
-    case DType::kUInt8:
-      return ReduceAs<uint8_t>(kind, parts, count, out);
-    case DType::kInt16:
-      return ReduceAs<int16_t>(kind, parts, count, out);
-    case DType::kInt32:
-      return ReduceAs<int32_t>(kind, parts, count, out);
-    case DType::kInt64:
-      return ReduceAs<int64_t>(kind, parts, count, out);
-    case DType::kFloat16:
-      return ReduceAs<float16>(kind, parts, count, out);
-    case DType::kBFloat16:
-      return ReduceAs<bfloat16>(kind, parts, count, out);
-    case DType::kFloat32:
-      return ReduceAs<float>(kind, parts, count, out);
-    case DType::kFloat64:
-      return ReduceAs<double>(kind, parts, count, out);
-    case DType::kComplex64:
-      return ReduceAs<std::complex<float>>(kind, parts, count, out);
-    case DType::kComplex128:
-      return ReduceAs<std::complex<double>>(kind, parts, count, out);
-    case DType::kFloat8E4M3:
-    case DType::kFloat8E5M2:
-    case DType::kUndefined:
-      return;  // CheckReducible
-  }
+  // CheckReducible refuses all others.
+  WithElement(dtype, [&]<typename T>() { ReduceAs<T>(kind, parts, count, out); });
 }
 
 }  // namespace interp

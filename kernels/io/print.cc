@@ -60,7 +60,7 @@ std::string TensorText(const PrintAttrs& attrs, const Tensor& in) {
   };
   line(!attrs.name.empty(), "Variable: ", attrs.name);
   line(!attrs.message.empty(), "  - message: ", attrs.message);
-  line(attrs.lod, "  - lod: ", LodText(in.lod));
+  line(attrs.lod, "  - lod: ", BracedLodText(in.lod));
   line(true, "  - place: ", "Place(cpu)");
   line(attrs.shape, "  - shape: ", absl::StrCat("[", absl::StrJoin(in.shape.dims(), ", "), "]"));
   line(attrs.layout, "  - layout: ", "NCHW");

@@ -41,9 +41,7 @@ absl::Status Cast(KernelContext& ctx) {
       ConvertElements(ctx.num_threads(), from, out.numel(), to);
     }
   };
-  const bool done = WithNumber(out.dtype, convert) ||
-                    WithOneOf<std::complex<float>, std::complex<double>>(out.dtype, convert);
-  if (done) return absl::OkStatus();
+  if (WithElement(out.dtype, convert)) return absl::OkStatus();
   return Unimplemented("cast to ", Name(out.dtype), " is not supported");
 }
 

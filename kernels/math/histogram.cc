@@ -6,6 +6,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "core/element_types.h"
 #include "core/op_def.h"
 #include "kernels/util/shape_args.h"
 
@@ -138,28 +139,14 @@ void AddUp(const Tensor& x, const Weight& weight, Tensor& out) {
 
 template <typename T>
 absl::Status AddUpWeights(const Tensor& x, const Tensor& weights, Tensor& out) {
-  switch (weights.dtype) {
-    case DType::kFloat32:
-      AddUp<float, T>(
-          x, [w = weights.data<float>()](int64_t i) { return w[i]; }, out);
-      break;
-    case DType::kFloat64:
-      AddUp<double, T>(
-          x, [w = weights.data<double>()](int64_t i) { return w[i]; }, out);
-      break;
-    case DType::kInt32:
-      AddUp<double, T>(
-          x, [w = weights.data<int32_t>()](int64_t i) { return w[i]; }, out);
-      break;
-    case DType::kInt64:
-      AddUp<double, T>(
-          x, [w = weights.data<int64_t>()](int64_t i) { return static_cast<double>(w[i]); }, out);
-      break;
-    default:
-      return InvalidArgument("'Weights' is ", DescribeType(weights),
-                             ", expected float32, float64, int32 or int64");
-  }
-  return absl::OkStatus();
+  const auto add = [&]<typename W>() {
+    using R = std::conditional_t<std::is_same_v<W, float>, float, double>;
+    AddUp<R, T>(
+        x, [w = weights.data<W>()](int64_t i) { return static_cast<R>(w[i]); }, out);
+  };
+  if (WithOneOf<float, double, int32_t, int64_t>(weights.dtype, add)) return absl::OkStatus();
+  return InvalidArgument("'Weights' is ", DescribeType(weights),
+                         ", expected float32, float64, int32 or int64");
 }
 
 template <typename T>

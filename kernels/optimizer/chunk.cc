@@ -2,24 +2,15 @@
 
 #include <algorithm>
 
-#include "core/float16.h"
+#include "core/element_types.h"
 
 namespace interp::optimizer {
 namespace {
 
-// Calls visit(T()) with the type of the elements.
-template <typename Visit>
-void WithFloatType(DType dtype, const Visit& visit) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return visit(float16());
-    case DType::kBFloat16:
-      return visit(bfloat16());
-    case DType::kFloat64:
-      return visit(double());
-    default:  // infer has refused everything else
-      return visit(float());
-  }
+// Calls body.operator()<T>() for the type of the elements; infer has refused all but these.
+template <typename Body>
+void WithFloatType(DType dtype, const Body& body) {
+  WithOneOf<float, double, float16, bfloat16>(dtype, body);
 }
 
 template <typename From, typename To>
@@ -31,14 +22,13 @@ void Convert(const From* from, int64_t n, To* to) {
 
 template <typename M>
 void ReadChunk(const Tensor& tensor, int64_t at, int64_t n, M* out) {
-  WithFloatType(tensor.dtype,
-                [&](auto type) { Convert(tensor.data<decltype(type)>() + at, n, out); });
+  WithFloatType(tensor.dtype, [&]<typename T>() { Convert(tensor.data<T>() + at, n, out); });
 }
 
 template <typename M>
 void WriteChunk(const M* values, int64_t at, int64_t n, Tensor& tensor) {
   WithFloatType(tensor.dtype,
-                [&](auto type) { Convert(values, n, tensor.mutable_data<decltype(type)>() + at); });
+                [&]<typename T>() { Convert(values, n, tensor.mutable_data<T>() + at); });
 }
 
 template void ReadChunk(const Tensor&, int64_t, int64_t, float*);

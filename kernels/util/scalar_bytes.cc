@@ -3,6 +3,9 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
+
+#include "core/element_types.h"
 
 namespace interp {
 namespace {
@@ -67,30 +70,13 @@ ScalarBytes ToScalarBytes(DType dtype, int64_t value) {
 }
 
 absl::StatusOr<ScalarBytes> FirstElementAs(DType dtype, const Tensor& tensor) {
-  switch (tensor.dtype) {
-    case DType::kBool:
-      return ToScalarBytes(dtype, static_cast<int64_t>(*tensor.data<bool>()));
-    case DType::kInt8:
-      return ToScalarBytes(dtype, static_cast<int64_t>(*tensor.data<int8_t>()));
-    case DType::kUInt8:
-      return ToScalarBytes(dtype, static_cast<int64_t>(*tensor.data<uint8_t>()));
-    case DType::kInt16:
-      return ToScalarBytes(dtype, static_cast<int64_t>(*tensor.data<int16_t>()));
-    case DType::kInt32:
-      return ToScalarBytes(dtype, static_cast<int64_t>(*tensor.data<int32_t>()));
-    case DType::kInt64:
-      return ToScalarBytes(dtype, *tensor.data<int64_t>());
-    case DType::kFloat16:
-      return ToScalarBytes(dtype, static_cast<double>(*tensor.data<float16>()));
-    case DType::kBFloat16:
-      return ToScalarBytes(dtype, static_cast<double>(*tensor.data<bfloat16>()));
-    case DType::kFloat32:
-      return ToScalarBytes(dtype, static_cast<double>(*tensor.data<float>()));
-    case DType::kFloat64:
-      return ToScalarBytes(dtype, *tensor.data<double>());
-    default:
-      return InvalidArgument("value tensor is ", DescribeType(tensor), ", expected a real number");
-  }
+  ScalarBytes scalar;
+  const auto pack = [&]<typename T>() {
+    using Wide = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
+    scalar = ToScalarBytes(dtype, static_cast<Wide>(*tensor.data<T>()));
+  };
+  if (WithNumber(tensor.dtype, pack)) return scalar;
+  return InvalidArgument("value tensor is ", DescribeType(tensor), ", expected a real number");
 }
 
 absl::StatusOr<ScalarBytes> ReadScalar(const OpContext& ctx, int slot, absl::string_view name,

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/element_types.h"
 
 namespace interp {
 namespace {
@@ -23,30 +24,9 @@ std::string Join(const Tensor& tensor, int64_t count) {
 }
 
 std::string JoinValues(const Tensor& tensor, int64_t count) {
-  switch (tensor.dtype) {
-    case DType::kFloat32:
-      return Join<float>(tensor, count);
-    case DType::kFloat64:
-      return Join<double>(tensor, count);
-    case DType::kFloat16:
-      return Join<float16>(tensor, count);
-    case DType::kBFloat16:
-      return Join<bfloat16>(tensor, count);
-    case DType::kInt32:
-      return Join<int32_t>(tensor, count);
-    case DType::kInt64:
-      return Join<int64_t>(tensor, count);
-    case DType::kInt16:
-      return Join<int16_t>(tensor, count);
-    case DType::kInt8:
-      return Join<int8_t>(tensor, count);
-    case DType::kUInt8:
-      return Join<uint8_t>(tensor, count);
-    case DType::kBool:
-      return Join<bool>(tensor, count);
-    default:
-      return absl::StrCat("values of ", Name(tensor.dtype));
-  }
+  std::string text;
+  const auto join = [&]<typename T>() { text = Join<T>(tensor, count); };
+  return WithNumber(tensor.dtype, join) ? text : absl::StrCat("values of ", Name(tensor.dtype));
 }
 
 }  // namespace
@@ -57,7 +37,7 @@ std::string ValuesText(const Tensor& tensor, int64_t most) {
   return absl::StrCat("[", count > 0 ? JoinValues(tensor, count) : "", "]");
 }
 
-std::string LodText(const Lod& lod) {
+std::string BracedLodText(const Lod& lod) {
   std::string text = "{";
   for (const std::vector<int64_t>& level : lod) {
     absl::StrAppend(&text, "{", absl::StrJoin(level, ", "), "}");

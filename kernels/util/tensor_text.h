@@ -12,7 +12,7 @@ namespace interp {
 // six digits.
 std::string ValuesText(const Tensor& tensor, int64_t most);
 
-// "{{0, 2, 5}}"; "{}" without LoD.
-std::string LodText(const Lod& lod);
+// "{{0, 2, 5}}"; "{}" without LoD. As Paddle prints it: tools show "[[0,2,5]]".
+std::string BracedLodText(const Lod& lod);
 
 }  // namespace interp
