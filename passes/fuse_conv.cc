@@ -101,8 +101,7 @@ class ConvFuser {
       if (!known && !slot.args.empty()) return std::nullopt;
     }
     const std::optional<VarId> filter_id = Fuser::Argument(conv.inputs, "Filter");
-    const Var* filter = fuser_.ParameterUntil(index, filter_id);
-    if (filter == nullptr) filter = fuser_.Constant(filter_id);
+    const Var* filter = fuser_.ConstantUntil(index, filter_id);
     const std::optional<VarId> input = Fuser::Argument(conv.inputs, "Input");
     const std::optional<VarId> output = Fuser::Argument(conv.outputs, "Output");
     if (filter == nullptr || filter->dims.size() != 4 || filter->dims[0] <= 0 ||
@@ -123,9 +122,7 @@ class ConvFuser {
     }
     chain.channel_axis = attrs.String("data_format", "NCHW") == "NHWC" ? 3 : 1;
     chain.bias = Fuser::Argument(conv.inputs, "Bias");
-    if (chain.bias.has_value() && !IsChannelParameter(*chain.bias, chain)) {
-      return std::nullopt;
-    }
+    if (chain.bias.has_value() && !IsChannelParameter(*chain.bias, chain)) return std::nullopt;
     return chain;
   }
 

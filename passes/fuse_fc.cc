@@ -87,8 +87,7 @@ class FcFuser {
     const Op& product = op(index);
     const std::optional<VarId> x = Fuser::Argument(product.inputs, "X");
     const std::optional<VarId> w = Fuser::Argument(product.inputs, "Y");
-    const Var* weight = fuser_.ParameterUntil(index, w);
-    if (weight == nullptr) weight = fuser_.Constant(w);
+    const Var* weight = fuser_.ConstantUntil(index, w);
     if (!x.has_value() || weight == nullptr || weight->dims.size() != 2) return std::nullopt;
     const std::optional<int32_t> rows =
         RowDimsOfProduct(product, fuser_.uses()[*x], uncertain_[*x]);

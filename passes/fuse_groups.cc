@@ -11,7 +11,6 @@
 #include "core/fused_forms.h"
 #include "core/program_print.h"
 #include "passes/fusion.h"
-#include "passes/make_op.h"
 #include "passes/variable_view.h"
 
 namespace interp {
@@ -43,12 +42,14 @@ bool AreAlike(const Op& a, const Op& b) {
 }
 
 // Whether a split cuts along `axis` into equal parts.
-bool CutsEvenly(const Op& split, int64_t axis) {
+bool CutsEvenly(const Op& split, int64_t axis, size_t parts) {
   AttrReader attrs(split);
   const std::vector<int64_t> sections = attrs.Ints("sections");
-  const bool even = attrs.Long("num", 0) > 0 ||
-                    (!sections.empty() && sections[0] > 0 &&
-                     absl::c_all_of(sections, [&](int64_t s) { return s == sections[0]; }));
+  const int64_t num = attrs.Long("num", 0);
+  const bool even = num > 0
+                        ? num == static_cast<int64_t>(parts)
+                        : (sections.size() == parts && sections[0] > 0 &&
+                           absl::c_all_of(sections, [&](int64_t s) { return s == sections[0]; }));
   return even && attrs.Long("axis", 0) == axis && attrs.status().ok() && ReadsOnly(split, {"X"});
 }
 
@@ -80,7 +81,7 @@ class GroupFuser {
     const std::optional<int> join = ReaderBehind(chain.back(), results[0]);
     const int first = chain[1];
     if (!join.has_value() || !Joins(op(*join), results, ChannelAxisOf(op(first)))) return;
-    if (!CutsEvenly(op(split), ChannelAxisOf(op(first)))) return;
+    if (!CutsEvenly(op(split), ChannelAxisOf(op(first)), parts.size())) return;
     absl::c_sort(chain);
     chain.push_back(*join);
     const bool in_order = chain[chain.size() - 2] < *join;
@@ -116,7 +117,10 @@ class GroupFuser {
       const bool same = before.dims == parameter->dims && before.dtype == parameter->dtype;
       if (!same || !AreAlike(op(chain.back()), conv)) return false;
     }
-    if (parameter->dims.size() != 4 || parameter->dims[0] <= 0) return false;
+    const bool known = parameter->dims.size() == 4 &&
+                       absl::c_all_of(parameter->dims, [](int64_t dim) { return dim > 0; });
+    AttrReader attrs(conv);
+    if (!known || attrs.Int("groups", 1) < 1 || !attrs.status().ok()) return false;
     chain.push_back(index);
     filters.push_back(*filter);
     results.push_back(*result);
@@ -146,7 +150,9 @@ class GroupFuser {
     }
     const VarId whole =
         fuser_.Declare(fuser_.program().NameOf(filters[0]) + ".groups", std::move(filter));
-    Op join = MakeOp("concat", {{"X", filters}}, {{"Out", {whole}}});
+    Op join = fuser_.TakeAs("concat", chain.front());
+    AddInput(join, "X", filters);
+    AddOutput(join, "Out", {whole});
     SetAttr(join, "axis", int32_t{0});
     fuser_.PutBehind(chain.back() - 1, std::move(join));
     Op conv = fuser_.TakeForFusion(first);

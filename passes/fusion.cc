@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
 #include "core/attr_reader.h"
 #include "core/each_argument.h"
 #include "core/fused_forms.h"
@@ -99,9 +100,18 @@ const Var* Fuser::ParameterUntil(int until, std::optional<VarId> id) const {
 
 const Var* Fuser::Constant(std::optional<VarId> id) const {
   if (const Var* const parameter = Parameter(id); parameter != nullptr) return parameter;
-  if (!id.has_value() || uses_[*id].writes != 1) return nullptr;
-  if (made_of_parameters_.empty()) made_of_parameters_ = FindMadeOfParameters();
-  return made_of_parameters_[*id] ? uses_[*id].var : nullptr;
+  if (!id.has_value() || uses_[*id].writes != 1 || uses_[*id].var == nullptr) return nullptr;
+  if (made_of_parameters_.empty()) {
+    made_of_parameters_ = FindMadeOfParameters();
+    shapes_ = FindSymbolicShapes(program_, uses_);
+  }
+  const bool known = made_of_parameters_[*id] && shapes_[*id] == uses_[*id].var->dims;
+  return known ? uses_[*id].var : nullptr;
+}
+
+const Var* Fuser::ConstantUntil(int until, std::optional<VarId> id) const {
+  const Var* const parameter = ParameterUntil(until, id);
+  return parameter != nullptr ? parameter : Constant(id);
 }
 
 bool Fuser::IsPure(const Op& op) const {
@@ -164,17 +174,15 @@ std::optional<int> Fuser::MakerFor(int reader, VarId id) const {
 }
 
 bool Fuser::AreSeenWithin(const std::vector<int>& chain) const {
-  const auto count = [&](VarId id) {
-    int64_t mentions = 0;
-    for (const int op : chain) {
-      mentions += absl::c_count(EachArgument(ops()[op].inputs), id);
-      mentions += absl::c_count(EachArgument(ops()[op].outputs), id);
+  absl::flat_hash_map<VarId, int64_t> mentions;
+  for (const int op : chain) {
+    for (const std::vector<Slot>* slots : {&ops()[op].inputs, &ops()[op].outputs}) {
+      for (const VarId id : EachArgument(*slots)) ++mentions[id];
     }
-    return mentions;
-  };
+  }
   const auto is_seen_within = [&](int op) {
     return op == chain.back() || absl::c_all_of(EachArgument(ops()[op].outputs), [&](VarId id) {
-             return !uses_[id].pinned() && uses_[id].mentions == count(id);
+             return !uses_[id].pinned() && uses_[id].mentions == mentions[id];
            });
   };
   return absl::c_all_of(chain, is_seen_within);
@@ -204,7 +212,7 @@ bool Fuser::CanReplace(const std::vector<int>& chain, VarId out,
                        absl::Span<const VarId> parameters) const {
   const int last = chain.back();
   for (const VarId id : parameters) {
-    if (ParameterUntil(last, id) == nullptr && Constant(id) == nullptr) return false;
+    if (ConstantUntil(last, id) == nullptr) return false;
   }
   bool shapes_stay = true;
   ForEachLink(chain, [&](VarId id) {

@@ -11,6 +11,7 @@
 #include "core/edit_op.h"
 #include "core/program.h"
 #include "passes/pass.h"
+#include "passes/symbolic_shapes.h"
 #include "passes/var_uses.h"
 
 namespace interp {
@@ -58,9 +59,12 @@ class Fuser {
   // behind position `until`; null for anything else.
   const Var* ParameterUntil(int until, std::optional<VarId> id) const;
 
-  // The declaration of a parameter that no op changes, or of what ops make of such alone, which
-  // runs make once (FoldConstants); null for anything else.
+  // The declaration of a parameter that no op changes, or of what ops make of such alone, which is
+  // the same in every run, where its dims follow from theirs (symbolic_shapes.h); null for anything
+  // else.
   const Var* Constant(std::optional<VarId> id) const;
+  // The same, or ParameterUntil.
+  const Var* ConstantUntil(int until, std::optional<VarId> id) const;
 
   // The op that alone writes the variable, which stands before the op at position `reader`, for the
   // same part of a run and with nothing fused into it. Nullopt where others than ops see the
@@ -126,7 +130,9 @@ class Fuser {
   Program program_;
   const OpRegistry& registry_;
   std::vector<VarUse> uses_;
-  mutable std::vector<bool> made_of_parameters_;  // by VarId; empty until somebody asks
+  // By VarId; empty until somebody asks.
+  mutable std::vector<bool> made_of_parameters_;
+  mutable std::vector<std::optional<SymbolicShape>> shapes_;
   std::vector<bool> gone_;
   std::vector<std::pair<int, Op>> fused_;   // with their positions
   std::vector<std::pair<int, Op>> behind_;  // with the positions of the ops before

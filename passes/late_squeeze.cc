@@ -14,7 +14,7 @@
 #include "core/edit_op.h"
 #include "core/fused_forms.h"
 #include "passes/fusion.h"
-#include "passes/uncertain_ranks.h"
+#include "passes/symbolic_shapes.h"
 #include "passes/unread_ops.h"
 #include "passes/variable_view.h"
 
@@ -58,7 +58,7 @@ class Squeezer {
       : fuser_(std::move(program), context.ops),
         registry_(context.ops),
         turns_(CanMake(kTurnRow, context)),
-        uncertain_(FindUncertainRanks(fuser_.program())) {}
+        shapes_(FindSymbolicShapes(fuser_.program(), fuser_.uses())) {}
 
   Program Run() && {
     const int count = static_cast<int>(fuser_.ops().size());
@@ -99,9 +99,10 @@ class Squeezer {
     if (!axis.has_value() || !out.has_value() || use(*out).writes != 1) return;
     const VarId x = *OnlyInput(op(index));
     const Var* const var = use(x).var;
-    const bool one_row = var != nullptr && var->dims.size() == kImageRank &&
-                         var->dims[*axis] == 1 && use(x).writes <= 1 && !uncertain_[x];
-    if (!one_row || !fuser_.IsStable(x, index)) return;
+    const std::optional<SymbolicShape>& shape = shapes_[x];
+    const bool one_row = shape.has_value() && shape->size() == kImageRank && (*shape)[*axis] == 1;
+    const bool declared = var != nullptr && var->dims.size() == kImageRank;
+    if (!one_row || !declared || use(x).writes > 1 || !fuser_.IsStable(x, index)) return;
     const auto renamed = images_.find(x);
     OneRow row = {renamed == images_.end() ? x : renamed->second, *axis, squeezes_.size()};
     Op squeeze = op(index);
@@ -236,9 +237,9 @@ class Squeezer {
     if (!attrs.status().ok()) return nullptr;
     if (rows_.contains(*y)) return axis <= 0 ? CommonRow(index, ArgIds{*x, *y}) : nullptr;
     const OneRow* const row = CommonRow(index, ArgIds{*x});
-    const Var* const other = fuser_.Constant(y);
+    const Var* const other = fuser_.Parameter(y);
     if (row == nullptr || other == nullptr) return nullptr;
-    const bool number = other->dims.empty() || other->dims == std::vector<int64_t>{1};
+    const bool number = other->dims == std::vector<int64_t>{1};
     const bool by_channel = other->dims.size() == 1 && axis == 1 && row->axis == kRowAxis;
     return (number && axis == -1) || by_channel ? row : nullptr;
   }
@@ -304,7 +305,7 @@ class Squeezer {
   Fuser fuser_;
   const OpRegistry& registry_;
   const bool turns_;
-  const std::vector<bool> uncertain_;
+  const std::vector<std::optional<SymbolicShape>> shapes_;
   std::vector<Op> squeezes_;                  // without arguments
   absl::flat_hash_map<VarId, OneRow> rows_;   // by sequence
   absl::flat_hash_map<VarId, VarId> images_;  // by what an unsqueeze2 that is gone gave

@@ -16,8 +16,8 @@ namespace interp {
 // Goes through activations and the like, element-wise ops on two such images or with a number or a
 // parameter by channel, batch norms in test mode, and concat and split. Whoever else reads `a` or
 // `b` reads what squeezes the image behind the op. Transposed convolutions compute on images of one
-// column, which turn_row makes rows and back. The image is declared with one row and a rank
-// that runs will find (uncertain_ranks.h); programs with gradients stay. Linear time.
+// column, which turn_row makes rows and back. That the image has one row
+// follows from ops before (symbolic_shapes.h); programs with gradients stay. Linear time.
 absl::StatusOr<Program> LateSqueeze(Program program, const PassContext& context);
 
 }  // namespace interp

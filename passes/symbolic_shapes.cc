@@ -79,6 +79,8 @@ class Deriver {
     if (op.type == "unsqueeze2" || op.type == "unsqueeze") return Unsqueeze(op);
     if (op.type == "squeeze2" || op.type == "squeeze") return Squeeze(op);
     if (op.type == "turn_row") return Turned(op);
+    if (op.type == "concat") return Concat(op);
+    if (op.type == "conv2d_transpose") return TransposedConv(op);
     return std::nullopt;
   }
 
@@ -124,7 +126,7 @@ class Deriver {
   std::optional<SymbolicShape> Unsqueeze(const Op& op) {
     std::optional<SymbolicShape> shape = Input(op, "X");
     const std::vector<int64_t> axes = AxesOf(op);
-    if (!shape.has_value() || axes.empty()) return std::nullopt;
+    if (!shape.has_value() || axes.empty() || axes.size() > kMaxRank) return std::nullopt;
     for (int64_t axis : axes) {
       if (axis < 0) axis += std::ssize(*shape) + 1;
       if (axis < 0 || axis > std::ssize(*shape)) return std::nullopt;
@@ -189,6 +191,70 @@ class Deriver {
     std::optional<SymbolicShape> out = Window(op, *in, kernel);
     if (out.has_value()) (*out)[ChannelAxis(op)] = (*filter)[0];
     return out;
+  }
+
+  // Dims of unknown size become unknown ones. Of a known one: (in - 1) * stride + the window, which
+  // the paddings make smaller.
+  std::optional<SymbolicShape> TransposedConv(const Op& op) {
+    std::optional<SymbolicShape> shape = Input(op, "Input");
+    const std::optional<SymbolicShape> filter = Input(op, "Filter");
+    AttrReader attrs(op);
+    const std::vector<int64_t> strides = attrs.Ints("strides", {1, 1});
+    const std::vector<int64_t> pads = attrs.Ints("paddings", {0, 0});
+    const std::vector<int64_t> dilations = attrs.Ints("dilations", {1, 1});
+    const bool plain = attrs.Ints("output_size").empty() && attrs.Ints("output_padding").empty() &&
+                       attrs.String("padding_algorithm", "EXPLICIT") == "EXPLICIT" &&
+                       attrs.Int("groups", 1) == 1 && ReadsOnlyFilterAndInput(op);
+    if (!shape.has_value() || !filter.has_value() || shape->size() != 4 || filter->size() != 4 ||
+        strides.size() != 2 || pads.size() != 2 || dilations.size() != 2 || !plain ||
+        !attrs.status().ok()) {
+      return std::nullopt;
+    }
+    const size_t first = ChannelAxis(op) == 1 ? 2 : 1;
+    for (int i = 0; i < 2; ++i) {
+      SymbolicDim& dim = (*shape)[first + i];
+      const int64_t kernel = (*filter)[2 + i];
+      const bool small = dim >= 1 && kernel >= 1 &&
+                         IsSmall({dim, strides[i], pads[i], dilations[i]}) &&
+                         IsSmall({kernel, 0, 0, 0});
+      const int64_t size =
+          small ? (dim - 1) * strides[i] + dilations[i] * (kernel - 1) + 1 - 2 * pads[i] : 0;
+      dim = size > 0 ? size : NewDim();
+    }
+    (*shape)[ChannelAxis(op)] = (*filter)[1];
+    return shape;
+  }
+
+  static bool ReadsOnlyFilterAndInput(const Op& op) {
+    return absl::c_all_of(op.inputs, [](const Slot& slot) {
+      return slot.name == "Input" || slot.name == "Filter" || slot.args.empty();
+    });
+  }
+
+  std::optional<SymbolicShape> Concat(const Op& op) {
+    const Slot* const x = op.FindInput("X");
+    AttrReader attrs(op);
+    int64_t axis = attrs.Long("axis", 0);
+    const bool by_tensor = absl::c_any_of(
+        op.inputs, [](const Slot& slot) { return slot.name != "X" && !slot.args.empty(); });
+    if (x == nullptr || x->args.empty() || by_tensor || !attrs.status().ok()) return std::nullopt;
+    std::optional<SymbolicShape> whole;
+    for (const VarId id : x->args) {
+      const std::optional<SymbolicShape>& part = shapes_[id];
+      if (!part.has_value()) return std::nullopt;
+      if (!whole.has_value()) {
+        whole = part;
+        if (axis < 0) axis += std::ssize(*whole);
+        if (axis < 0 || axis >= std::ssize(*whole)) return std::nullopt;
+        continue;
+      }
+      if (part->size() != whole->size()) return std::nullopt;
+      SymbolicDim& along = (*whole)[axis];
+      const bool known = along >= 0 && (*part)[axis] >= 0;
+      along =
+          known && along + (*part)[axis] < (int64_t{1} << 31) ? along + (*part)[axis] : NewDim();
+    }
+    return whole;
   }
 
   static size_t ChannelAxis(const Op& op) {

@@ -44,23 +44,21 @@ class Folder {
     if (!FindCandidates()) return;
     KeepWithinBounds();
     DropUnneeded();
-    Fold();
+    if (MostAtOnce() <= 2 * (kFoldTotalBytes + constant_bytes_)) Fold();
   }
 
  private:
   // Which instructions give the same in every run, and may be run ahead. False: none.
   bool FindCandidates() {
-    uint64_t left = kFoldTotalBytes + kFoldMadeShare * constant_bytes_;
     folds_.assign(plan_.instructions.size(), false);
     bool any = false;
     for (size_t i = 0; i < folds_.size(); ++i) {
       const Instruction& instruction = plan_.instructions[i];
-      const std::optional<uint64_t> bytes = BytesToFold(instruction);
+      const bool may = MayFold(instruction);
       for (const VarId id : instruction.inputs) {
         if (id >= 0) read_[id] = true;
       }
-      if (!bytes.has_value() || *bytes > left) continue;
-      left -= *bytes;
+      if (!may) continue;
       folds_[i] = any = true;
       for (const VarId id : instruction.outputs) {
         if (id >= 0) maker_[id] = static_cast<InstrId>(i);
@@ -69,15 +67,14 @@ class Folder {
     return any;
   }
 
-  // What the outputs of an instruction take; nothing where it is to run in every run.
-  std::optional<uint64_t> BytesToFold(const Instruction& instruction) const {
-    if (!CanFold(instruction) || instruction.op_index < 0) return std::nullopt;
+  bool MayFold(const Instruction& instruction) const {
+    if (!CanFold(instruction) || instruction.op_index < 0) return false;
     uint64_t input_bytes = 0;
     for (const VarId id : instruction.inputs) {
       if (id < 0) continue;
-      if (!IsParameter(id) && maker_[id] < 0) return std::nullopt;
+      if (!IsParameter(id) && maker_[id] < 0) return false;
       // Such casts have no instruction at all.
-      if (instruction.op_type == kCastOp && maker_[id] < 0) return std::nullopt;
+      if (instruction.op_type == kCastOp && maker_[id] < 0) return false;
       input_bytes += BytesOf(id, plan_.vars[id].dtype).value_or(0);
     }
     uint64_t bytes = 0;
@@ -86,12 +83,12 @@ class Folder {
       const VarId id = instruction.outputs[arg];
       if (id < 0) continue;
       const std::optional<uint64_t> output = BytesOf(id, instruction.output_dtypes[arg]);
-      if (!MayBeConstant(id) || !output.has_value()) return std::nullopt;
+      if (!MayBeConstant(id) || !output.has_value()) return false;
       bytes += *output;
       any = true;
     }
     const bool grows = bytes > kFoldAnywayBytes && bytes / kFoldGrowth > input_bytes;
-    return any && !grows ? std::optional(bytes) : std::nullopt;
+    return any && !grows;
   }
 
   // Leaves those in the runs whose results would be too much to keep, with what needs them.
@@ -115,8 +112,48 @@ class Folder {
       folds_[i] = bytes <= left && absl::c_all_of(instruction.inputs, [this](VarId id) {
                     return id < 0 || maker_[id] < 0 || folds_[maker_[id]];
                   });
-      if (folds_[i]) left -= bytes;
+      // What it reads is kept for it then, if others need that.
+      if (!folds_[i]) bytes = BytesOfMade(instruction);
+      left -= std::min(left, bytes);
     }
+  }
+
+  // What inputs take that are made ahead and not kept for others.
+  uint64_t BytesOfMade(const Instruction& instruction) const {
+    uint64_t bytes = 0;
+    for (const VarId id : instruction.inputs) {
+      if (id < 0 || maker_[id] < 0 || !folds_[maker_[id]] || kept_[id]) continue;
+      bytes += BytesOf(id, plan_.vars[id].dtype).value_or(0);
+    }
+    return bytes;
+  }
+
+  // The most that results take at a time while they are made.
+  uint64_t MostAtOnce() const {
+    std::vector<InstrId> last_reader(plan_.vars.size(), -1);
+    for (size_t i = 0; i < folds_.size(); ++i) {
+      for (const VarId id : plan_.instructions[i].inputs) {
+        if (id >= 0) last_reader[id] = static_cast<InstrId>(i);
+      }
+    }
+    uint64_t now = 0;
+    uint64_t most = 0;
+    std::vector<uint64_t> goes(folds_.size(), 0);  // behind an instruction
+    for (size_t i = 0; i < folds_.size(); ++i) {
+      if (!folds_[i]) continue;
+      const Instruction& instruction = plan_.instructions[i];
+      for (size_t arg = 0; arg < instruction.outputs.size(); ++arg) {
+        const VarId id = instruction.outputs[arg];
+        if (id < 0) continue;
+        const uint64_t bytes = *BytesOf(id, instruction.output_dtypes[arg]);
+        now += bytes;
+        const InstrId last = std::max(last_reader[id], static_cast<InstrId>(i));
+        if (!kept_[id] && folds_[last]) goes[last] += bytes;
+      }
+      most = std::max(most, now);
+      now -= goes[i];
+    }
+    return most;
   }
 
   // Leaves those in the runs of which nothing is kept and that nothing folded needs.
@@ -197,7 +234,7 @@ class Folder {
   uint64_t constant_bytes_ = 0;
   std::vector<InstrId> maker_;  // by VarId: the one that may fold; -1: none
   std::vector<bool> folds_;     // by InstrId
-  std::vector<bool> kept_;      // by VarId: read by instructions that can never be folded
+  std::vector<bool> kept_;      // by VarId: read by what can never be folded, or never collected
 };
 
 }  // namespace

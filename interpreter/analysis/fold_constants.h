@@ -13,18 +13,19 @@ namespace interp {
 inline constexpr uint64_t kFoldAnywayBytes = uint64_t{1} << 20;
 inline constexpr uint64_t kFoldGrowth = 4;
 // Results that are kept of one block, beside as much as its constants take: weights are mostly made
-// of one parameter each. All results, most of which go at once, may take kFoldMadeShare times that.
+// of one parameter each. While they are made, with what goes at once, they may take twice that;
+// else none is.
 inline constexpr uint64_t kFoldTotalBytes = uint64_t{16} << 20;
-inline constexpr uint64_t kFoldMadeShare = 8;
 
 // Moves instructions of the plan of `block` whose inputs are all constants, parameters that nobody
 // writes or results of others of these, from `instructions` to `folded`, in program order, and
 // marks what they write as constant and PlanVar::folded. A frame runs them before its first
 // activation instead of in each (FoldedConstants).
 //
-//   fill_constant() -> (Out=two)                   folded: fill_constant() -> (Out=two)
-//   elementwise_div(X=w, Y=two) -> (Out=half)  becomes     elementwise_div(X=w, Y=two) ->
-//   (Out=half) mul(X=x, Y=half) -> (Out=y)                    mul(X=x, Y=half) -> (Out=y)
+//   fill_constant() -> (Out=two)                       folded: fill_constant() -> (Out=two)
+//   elementwise_div(X=w, Y=two) -> (Out=half)  becomes         elementwise_div(X=w, Y=two) ->
+//   (Out=half) mul(X=x, Y=half) -> (Out=y)                                mul(X=x, Y=half) ->
+//   (Out=y)
 //
 // Such an instruction draws no random numbers, has no effect, runs no block, gives its outputs
 // memory by their shapes, and has a kernel of the host; it runs there. Its outputs are tensors of

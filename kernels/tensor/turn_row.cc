@@ -22,6 +22,7 @@ absl::Status InferTurn(InferContext& ctx) {
   }
   std::swap(shape[2], shape[3]);
   ctx.SetShape(kOut, shape);
+  ctx.output(kOut).lod = ctx.input(kX).lod;
   return absl::OkStatus();
 }
 

@@ -160,10 +160,23 @@ TEST(FoldConstantsTest, WhatGoesAtOnceDoesNotCount) {
                           "mix(w)->a2_0", "mix(a2_0)->a2_1"));
 }
 
-// 16 MiB and eight times 8 are made in all.
-TEST(FoldConstantsTest, AllThatIsMadeIsBounded) {
-  EXPECT_THAT(FoldedOfWeights(1, 10), ::testing::SizeIs(10));
-  EXPECT_THAT(FoldedOfWeights(1, 11), ::testing::SizeIs(10));
+// What goes at once may be any number of times as much, but not all at a time: twice 16 MiB and 8.
+TEST(FoldConstantsTest, WhatIsThereAtATimeIsBounded) {
+  EXPECT_THAT(FoldedOfWeights(1, 100), ::testing::SizeIs(100));
+  const auto folded_of = [](int count) {
+    std::string vars = "block 0\n  var w int64[1048576] persistable\n  var x int64[2]\n";
+    std::string ops;
+    std::string all;
+    for (int i = 0; i < count; ++i) {
+      absl::StrAppend(&vars, "  var a", i, " int64[1048576]\n");
+      absl::StrAppend(&ops, "  mix(X=w) -> (Out=a", i, ")\n");
+      absl::StrAppend(&all, i > 0 ? ", a" : "a", i);
+    }
+    return FoldedOf(absl::StrCat(vars, "  var s int64[1048576]\n  var y int64[2]\n", ops,
+                                 "  mix(X=[", all, "]) -> (Out=s)\n  mix(X=[x, s]) -> (Out=y)\n"));
+  };
+  EXPECT_THAT(folded_of(5), ::testing::SizeIs(6));
+  EXPECT_THAT(folded_of(6), IsEmpty());
 }
 
 TEST(FoldConstantsTest, WhatNobodyReadsStays) {
