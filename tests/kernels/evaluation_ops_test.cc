@@ -365,7 +365,7 @@ TEST(EvaluationOpsTest, SetValueRefusesPartsAndValuesThatDoNotFit) {
       {"axes=[0, 0], starts=[1, 1], ends=[3, 3], steps=[1, 1]", "lists 0 twice"},
       {"axes=[0], starts=[1], ends=[3], steps=[0]", "'steps' has a 0"},
       {"axes=[0], starts=[3], ends=[1], steps=[1]", "is no part"},
-      {"axes=[0], starts=[1, 2], ends=[3], steps=[1]", "2 starts"},
+      {"axes=[0], starts=[1, 2], ends=[3], steps=[1]", "'starts' has 2 values"},
       {"axes=[0], starts=[1], ends=[3], steps=[1], decrease_axes=[0]", "drops dimension 0"},
       {"axes=[0], starts=[1], ends=[3], steps=[1], none_axes=[0,0,0,0,0,0,0,0]", "has rank 10"},
   };

@@ -224,7 +224,7 @@ TEST(PointwiseDepthwiseTest, RefusesWhatDoesNotFit) {
   ExpectRefusals({{window, "expected a convolution of 1 x 1"},
                   {groups, "Filter"},
                   {channels, "expected one of each of 16 channels"},
-                  {bias, "depthwise: input 'Bias' is"},
+                  {bias, "depthwise: input 'Bias' has shape [4]"},
                   {residual, "depthwise: a residual"},
                   {format, "differ in 'data_format'"}});
 }
