@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that includes go one way: proto <- core <- {passes, kernels} <- interpreter <- interp <- tools.
+"""Checks that includes go one way: proto <- core <- passes <- interpreter <- interp <- tools, and
+core <- kernels.
 
   check_includes.py [ROOT]     lists every include that the rule forbids; exit code 1 when there are any
   check_includes.py --self-test

@@ -1,21 +1,7 @@
 // Plan: one block of a program, analysed once, ready to be run any number of times.
 //
-// BuildPlans (compile/build_plan.h) runs the analysis steps in order, one file each in
-// interpreter/analysis:
-//   FindBlocks           which blocks run, whose variables they use
-//   BuildVariableTable   names to dense ids, who is fed, fetched, persistable, captured
-//   BindInstructions     op -> instruction with arguments and parsed attributes
-//   SelectKernels        dtypes and kernels, through sub-blocks
-//   FoldConstants        what needs to run once only, as it depends on constants alone
-//   InsertTransfers      copies, casts and layout changes, one per source version
-//   AnalyzeStorage       which variables share memory
-//   BuildDependencies    hazards over variables and storage, then implicit orders
-//   AssignStreams        queue, stream and priority per instruction; order within a stream
-//   ShrinkDependencies   drops edges that others imply
-//   LinkInstructions     successor lists, counts, the trace order
-//   MarkDynamicShapes    whose shapes have to be inferred every time
-//   PlanGarbageCollection  last uses: what is freed when
-//   PlaceEvents          what to record and to wait for where device work crosses streams
+// BuildPlans (compile/build_plan.h, which lists the analysis steps) makes it; the steps lie in
+// interpreter/analysis.
 // A plan holds no tensor and no pointer into the program; it is immutable once built and shared by
 // all clones of a core.
 //
