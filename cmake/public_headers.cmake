@@ -21,7 +21,8 @@ endfunction()
 
 # Ops that are made outside split their loops as ours do. interp/ itself is the folder that all of
 # them are installed to.
-interp_reached_headers(public_headers interp/interp.hpp interp/interp.h kernels/util/parallel_for.h)
+interp_reached_headers(public_headers interp/interp.hpp interp/interp.h kernels/util/check_shape.h
+  kernels/util/parallel_for.h)
 foreach(header ${public_headers})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
   cmake_path(GET header PARENT_PATH folder)
