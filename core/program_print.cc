@@ -10,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "core/number_text.h"
 #include "core/op_role.h"
-#include "core/program_text.h"
 
 namespace interp {
 namespace {

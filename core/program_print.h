@@ -38,6 +38,10 @@ namespace interp {
 
 std::string ToText(const Program& program);
 
+// ToText with the attributes op_role, where an op is not of the forward part, and op_role_var:
+// cutting a training program into parts takes them.
+std::string SaveProgramText(const Program& program);
+
 // {"version":V, "blocks":[{"idx", "parent", "vars":[...], "ops":[...]}]}; see the text form for
 // what is in it. Infinities and NaN are strings.
 std::string ToJson(const Program& program);

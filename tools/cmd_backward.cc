@@ -5,7 +5,7 @@
 #include "core/io/file.h"
 #include "core/op_role.h"
 #include "core/program_load.h"
-#include "core/program_text.h"
+#include "core/program_print.h"
 #include "passes/minimize.h"
 #include "passes/retired_slots.h"
 #include "passes/verify.h"

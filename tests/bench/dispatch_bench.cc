@@ -9,12 +9,12 @@
 #include "core/storage/pool.h"
 #include "interpreter/interpreter_core.h"
 #include "interpreter/run/work_queue.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp {
 namespace {
 
-using testing::ProgramBuilder;
+using testing::TestProgram;
 
 // Programs of benchmarks are right; if not, stop where it shows.
 template <typename T>
@@ -32,7 +32,7 @@ Tensor Filled(const Shape& shape, float value) {
 
 // x -> relu -> + w -> relu -> ... on 8 floats: the kernels take a few nanoseconds.
 Program TinyChain(int num_ops) {
-  ProgramBuilder builder;
+  TestProgram builder;
   builder.Feed("x", {8}).Param("w", {8});
   std::string last = "x";
   for (int i = 0; i < num_ops; ++i) {
@@ -100,7 +100,7 @@ BENCHMARK(BM_Create_TinyChain)
 
 // 8 branches of 4 matrix products of 256 x 256 each, summed up in the end.
 Program WideProgram() {
-  ProgramBuilder builder;
+  TestProgram builder;
   builder.Feed("x", {256, 256}).Param("w", {256, 256});
   std::vector<std::string> ends;
   for (int branch = 0; branch < 8; ++branch) {

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/program_parse.h"
-#include "core/program_text.h"
 
 namespace interp {
 namespace {

@@ -6,14 +6,14 @@
 #include "absl/strings/str_cat.h"
 #include "tests/cuda/gpu_ranks.h"
 #include "tests/cuda/numbers.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::cuda_test {
 namespace {
 
 using ::testing::HasSubstr;
 using testing::IsOk;
-using testing::ProgramBuilder;
+using testing::TestProgram;
 
 struct Collective {
   std::string type;
@@ -63,9 +63,9 @@ struct RankRun {
 absl::StatusOr<RankRun> RunOne(const Collective& collective, DType dtype, std::vector<int64_t> dims,
                                bool on_gpus, const std::shared_ptr<Rings>& rings) {
   const int last = rings->size() - 1;
-  ProgramBuilder::Attrs attrs = {{"root", last}, {"root_id", last}};
+  TestProgram::Attrs attrs = {{"root", last}, {"root_id", last}};
   if (collective.ranks_in_attrs) attrs.emplace_back("nranks", rings->size());
-  const Program program = ProgramBuilder(dtype)
+  const Program program = TestProgram(dtype)
                               .Feed("x", dims, dtype)
                               .Declare("y", {}, dtype)
                               .Call(collective.type, {"x"}, "y", attrs)
@@ -165,7 +165,7 @@ TEST_F(CudaCollectivePrograms, SumOtherValuesOnTheHost) {
 
 // Two rings, one of them of some ranks, and what is computed between collectives.
 Program TwoRings(bool both) {
-  ProgramBuilder builder;
+  TestProgram builder;
   builder.Feed("x", {64}).Call("scale", {"x"}, "a", {{"scale", 2.0F}});
   builder.Call("c_allreduce_sum", {"a"}, "b", {{"ring_id", 0}});
   builder.Call("scale", {"b"}, "c", {{"scale", 0.5F}});

@@ -78,7 +78,7 @@ TEST_F(CudaGraphMemory, LeaveResultsAloneThatSomebodyElseHolds) {
 
 // What follows reads what graphs give on streams that the next run does not wait for by itself.
 TEST_F(CudaGraphMemory, AwaitWhatOtherStreamsStillDo) {
-  testing::ProgramBuilder builder(DType::kFloat32);
+  testing::TestProgram builder(DType::kFloat32);
   builder.Feed("x", {64, 64}, DType::kFloat32);
   builder.Param("m", {64, 64});
   builder.Call("relu", {"x"}, "a").Call("tanh", {"a"}, "b").Call("sigmoid", {"b"}, "c");
@@ -100,7 +100,7 @@ TEST_F(CudaGraphMemory, AwaitWhatOtherStreamsStillDo) {
 
 // What a run makes outside of graphs does not lie where graphs keep what they need only meanwhile.
 TEST_F(CudaGraphMemory, ShareNoMemoryWithTheRestOfARun) {
-  testing::ProgramBuilder builder(DType::kFloat32);
+  testing::TestProgram builder(DType::kFloat32);
   builder.Feed("x", {8, 8}, DType::kFloat32);
   builder.Call("test_wait_and_copy", {"x"}, "r");
   builder.Call("relu", {"x"}, "a");
@@ -119,7 +119,7 @@ TEST_F(CudaGraphMemory, ShareNoMemoryWithTheRestOfARun) {
 }
 
 TEST_F(CudaGraphMemory, LeaveOutWhatTurnsOutNotToBeCapturable) {
-  testing::ProgramBuilder builder(DType::kFloat32);
+  testing::TestProgram builder(DType::kFloat32);
   builder.Feed("x", {4, 4}, DType::kFloat32);
   std::string last = "x";
   for (const char* const type : {"relu", "tanh", "test_wait_and_copy", "sigmoid", "exp"}) {
@@ -137,7 +137,7 @@ TEST_F(CudaGraphMemory, LeaveOutWhatTurnsOutNotToBeCapturable) {
 
 // A run whose capture fails, and those after it, give what runs without graphs give.
 TEST_F(CudaGraphMemory, LeaveNothingOfCapturesThatFail) {
-  testing::ProgramBuilder builder(DType::kFloat32);
+  testing::TestProgram builder(DType::kFloat32);
   builder.Feed("x", {64, 64}, DType::kFloat32);
   builder.AddOp(
       "uniform_random", {}, {{"Out", {"r"}}},
@@ -170,7 +170,7 @@ TEST_F(CudaGraphMemory, LeaveNothingOfCapturesThatFail) {
 
 // The last use of what the host has copied is one that looks at its shape alone.
 TEST_F(CudaGraphMemory, CollectWhatTheyOnlyKnowTheShapeOf) {
-  testing::ProgramBuilder builder(DType::kFloat32);
+  testing::TestProgram builder(DType::kFloat32);
   builder.Feed("x", {4, 4}, DType::kFloat32);
   builder.Call("test_wait_and_copy", {"x"}, "w");
   builder.Call("relu", {"w"}, "a");
@@ -187,7 +187,7 @@ TEST_F(CudaGraphMemory, CollectWhatTheyOnlyKnowTheShapeOf) {
 
 // What one graph gives is seen under another shape after a second one.
 TEST_F(CudaGraphMemory, HandViewsOfTheirResultsOn) {
-  testing::ProgramBuilder builder(DType::kFloat32);
+  testing::TestProgram builder(DType::kFloat32);
   builder.Feed("x", {4, 4}, DType::kFloat32);
   builder.Call("relu", {"x"}, "a");
   builder.AddOp("matmul_v2", {{"X", {"a"}}, {"Y", {"a"}}}, {{"Out", {"b"}}});

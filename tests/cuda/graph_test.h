@@ -10,7 +10,7 @@
 
 #include "tests/cuda/kernel_test.h"
 #include "tests/testing/golden_steps.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::cuda_test {
 
@@ -23,7 +23,7 @@ inline CoreOptions InGraphs() {
 
 // y = scale * softmax(x w), z = y + y; w is a parameter that `updates` changes by each run.
 inline Program SoftmaxProgram(bool updates) {
-  testing::ProgramBuilder builder(DType::kFloat32);
+  testing::TestProgram builder(DType::kFloat32);
   builder.Feed("x", {-1, 4}, DType::kFloat32);
   builder.Param("w", {4, 3});
   builder.AddOp("matmul_v2", {{"X", {"x"}}, {"Y", {"w"}}}, {{"Out", {"p"}}}, {});
@@ -92,7 +92,7 @@ class CudaGraphs : public KernelTest {
   }
 
   // A core of a program of one feed, in graphs.
-  static std::unique_ptr<InterpreterCore> MakeCore(const testing::ProgramBuilder& builder) {
+  static std::unique_ptr<InterpreterCore> MakeCore(const testing::TestProgram& builder) {
     auto core = InterpreterCore::Create(builder.Build(), {}, {}, nullptr, InGraphs());
     EXPECT_THAT(core, testing::IsOk());
     return *std::move(core);

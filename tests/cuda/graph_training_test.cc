@@ -20,8 +20,8 @@ using testing::IsOk;
 
 // loss = mean(dropout(tanh(dropout(x w1)) w2)^2), by momentum; what is not dropped are d and e.
 absl::StatusOr<TrainingPrograms> MakePrograms() {
-  testing::ProgramBuilder main(DType::kFloat32);
-  testing::ProgramBuilder startup(DType::kFloat32);
+  testing::TestProgram main(DType::kFloat32);
+  testing::TestProgram startup(DType::kFloat32);
   main.Feed("x", {-1, 6}, DType::kFloat32);
   const auto add_parameter = [&](const std::string& name, const std::vector<int64_t>& dims) {
     main.Param(name, dims);

@@ -193,14 +193,14 @@ TEST_F(CudaGraphs, AreRefusedWhereTheyCannotWork) {
 
 // The losses of six steps, the first values being made by a program that runs once.
 absl::StatusOr<std::vector<float>> Losses(CoreOptions options) {
-  testing::ProgramBuilder main(DType::kFloat32);
+  testing::TestProgram main(DType::kFloat32);
   main.Feed("x", {-1, 4}, DType::kFloat32);
   main.Param("w", {4, 3});
   main.AddOp("matmul_v2", {{"X", {"x"}}, {"Y", {"w"}}}, {{"Out", {"p"}}});
   main.Call("tanh", {"p"}, "t");
   main.Declare("loss", {1});
   main.Call("mean", {"t"}, "loss");
-  testing::ProgramBuilder startup(DType::kFloat32);
+  testing::TestProgram startup(DType::kFloat32);
   startup.Param("w", {4, 3});
   startup.AddOp("fill_constant", {}, {{"Out", {"w"}}},
                 {{"shape", std::vector<int64_t>{4, 3}}, {"value", 0.25f}, {"dtype", 5}});
@@ -235,7 +235,7 @@ TEST_F(CudaGraphs, ServeTrainers) {
 
 // In any order that edges allow, with what cannot be captured out of the way.
 TEST_F(CudaGraphs, HaveAnOrderOfTheirOwn) {
-  testing::ProgramBuilder builder(DType::kFloat32);
+  testing::TestProgram builder(DType::kFloat32);
   builder.Feed("x", {4, 4}, DType::kFloat32);
   builder.Feed("n", {1}, DType::kInt64);
   builder.Declare("r", {-1}, DType::kInt64);

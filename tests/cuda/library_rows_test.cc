@@ -106,7 +106,7 @@ TEST_F(CudaLibraryRows, ApplyEveryActivationThatIsFused) {
 TEST_F(CudaLibraryRows, TakeFiltersOfTheHostInPlainLayout) {
   const DType dtype = DType::kFloat32;
   const Program program =
-      testing::ProgramBuilder()
+      testing::TestProgram()
           .Feed("x", {1, 3, 5, 5})
           .Feed("seed", {2, 2, 5, 5})
           .Feed("u", {3, 2, 3, 3})

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "interpreter/interpreter_core.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::cuda_test {
 
@@ -16,7 +16,7 @@ struct OneOpProgram {
   std::string type;
   std::vector<std::pair<std::string, Tensor>> inputs;  // by slot
   std::vector<std::string> outputs;                    // slots
-  testing::ProgramBuilder::Attrs attrs = {};
+  testing::TestProgram::Attrs attrs = {};
 };
 
 // What it gives on a place, whether an instruction of the op runs on a GPU, and how much memory of
@@ -29,9 +29,9 @@ struct OneOpResult {
 
 inline absl::StatusOr<OneOpResult> RunOn(Place place, const OneOpProgram& op,
                                          CoreOptions options = {}) {
-  testing::ProgramBuilder builder(op.inputs[0].second.dtype);
-  testing::ProgramBuilder::Slots inputs;
-  testing::ProgramBuilder::Slots outputs;
+  testing::TestProgram builder(op.inputs[0].second.dtype);
+  testing::TestProgram::Slots inputs;
+  testing::TestProgram::Slots outputs;
   std::vector<Tensor> feeds;
   for (const auto& [slot, tensor] : op.inputs) {
     const auto& shape = tensor.shape;

@@ -12,7 +12,7 @@
 #include "interpreter/analysis/graphs.h"
 #include "interpreter/interpreter_core.h"
 #include "tests/cuda/device_test.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::cuda_test {
 namespace {
@@ -96,16 +96,16 @@ constexpr int kTerms = 6;
 
 // s = sum of tanh(i x): the first GPU makes the terms, one in the memory of another, while the
 // second copies and adds them.
-testing::ProgramBuilder OnBothGpus() {
-  testing::ProgramBuilder builder(DType::kFloat32);
+testing::TestProgram OnBothGpus() {
+  testing::TestProgram builder(DType::kFloat32);
   builder.Feed("x", {-1, 8}, DType::kFloat32);
-  const testing::ProgramBuilder::Attrs first = {{"op_device", std::string("cuda:0")}};
-  const testing::ProgramBuilder::Attrs second = {{"op_device", std::string("cuda:1")}};
+  const testing::TestProgram::Attrs first = {{"op_device", std::string("cuda:0")}};
+  const testing::TestProgram::Attrs second = {{"op_device", std::string("cuda:1")}};
   std::string sum;
   for (int i = 0; i < kTerms; ++i) {
     const std::string scaled = absl::StrCat("scaled", i);
     const std::string term = absl::StrCat("term", i);
-    testing::ProgramBuilder::Attrs scale = first;
+    testing::TestProgram::Attrs scale = first;
     scale.push_back({"scale", 0.01F * static_cast<float>(i + 1)});
     builder.AddOp("scale", {{"X", {"x"}}}, {{"Out", {scaled}}}, scale);
     builder.AddOp("tanh", {{"X", {scaled}}}, {{"Out", {term}}}, first);
@@ -176,11 +176,11 @@ TEST(CudaPeerGraphs, LeaveOutWhatReadsMemoryOfAPeerAlone) {
   const auto machine = Machine::Start(TwoGpus(1));
   if (absl::IsNotFound(machine.status())) return;
   ASSERT_THAT(machine, IsOk());
-  testing::ProgramBuilder builder(DType::kFloat32);
+  testing::TestProgram builder(DType::kFloat32);
   builder.Feed("x", {4}, DType::kFloat32);
   builder.Declare("g", {4}, DType::kFloat32);
-  const testing::ProgramBuilder::Attrs first = {{"op_device", std::string("cuda:0")}};
-  const testing::ProgramBuilder::Attrs second = {{"op_device", std::string("cuda:1")}};
+  const testing::TestProgram::Attrs first = {{"op_device", std::string("cuda:0")}};
+  const testing::TestProgram::Attrs second = {{"op_device", std::string("cuda:1")}};
   builder.AddOp("tanh", {{"X", {"x"}}}, {{"Out", {"a"}}}, first);
   builder.AddOp("tanh", {{"X", {"x"}}}, {{"Out", {"g"}}}, second);
   builder.AddOp("elementwise_add_grad", {{"X", {"a"}}, {"Y", {"a"}}, {"Out@GRAD", {"g"}}},
@@ -205,7 +205,7 @@ TEST(CudaPeersOfTwoKinds, GoThroughTheHostToAnotherKindOfDevice) {
   const auto machine = Machine::Start({});
   if (absl::IsNotFound(machine.status())) return;
   ASSERT_THAT(machine, IsOk());
-  testing::ProgramBuilder builder(DType::kFloat32);
+  testing::TestProgram builder(DType::kFloat32);
   builder.Feed("x", {4}, DType::kFloat32);
   const auto double_on = [&](const char* device, const char* in, const char* out) {
     builder.AddOp("elementwise_add", {{"X", {in}}, {"Y", {in}}}, {{"Out", {out}}},

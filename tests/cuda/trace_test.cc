@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tests/testing/matchers.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::cuda_test {
 namespace {
@@ -23,7 +23,7 @@ TEST(CudaTrace, HasEachCopyAndKernelOnceWithItsKindAndBytes) {
   CoreOptions options;
   options.plan.place = {PlaceKind::kCuda, 0};
   const auto core = InterpreterCore::Create(
-      testing::ProgramBuilder().Feed("x", {4, 8}).Call("relu", {"x"}, "y").Fetch("y").Build(), {},
+      testing::TestProgram().Feed("x", {4, 8}).Call("relu", {"x"}, "y").Fetch("y").Build(), {},
       {}, nullptr, options);
   ASSERT_THAT(core, IsOk());
   TraceRecorder recorder(**core);

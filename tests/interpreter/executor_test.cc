@@ -7,7 +7,7 @@
 
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe_ops.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::testing::executor_test {
 namespace {
@@ -19,7 +19,7 @@ ExecutorOptions Options(size_t capacity = 8) {
 }
 
 Program Mixed(int tag) {
-  return ProgramBuilder(DType::kInt64)
+  return TestProgram(DType::kInt64)
       .Feed("x", {2})
       .Feed("y", {2})
       .Call("mix", {"x", "y"}, "a", {{"tag", tag}})
@@ -103,7 +103,7 @@ TEST_F(ExecutorTest, RunsByName) {
 
 TEST_F(ExecutorTest, ProgramsThatFailAreNotKept) {
   Executor executor(Options());
-  const Program bad = ProgramBuilder().Feed("x", {2}).Call("nope", {"x"}, "b").Build();
+  const Program bad = TestProgram().Feed("x", {2}).Call("nope", {"x"}, "b").Build();
   for (int i = 0; i < 2; ++i) {
     EXPECT_FALSE(executor.Get(bad, {"x"}, {"b"}, scope_).ok());
   }
@@ -131,7 +131,7 @@ TEST_F(ExecutorTest, ThreadsMayAskAtOnce) {
 TEST_F(ExecutorTest, ProgramsOfOneScopeMayBeMadeAtOnce) {
   Executor executor(Options(4));
   const auto with_params = [](int t, int i) {
-    ProgramBuilder program(DType::kInt64);
+    TestProgram program(DType::kInt64);
     program.Feed("x", {2});
     for (int p = 0; p < 20; ++p) {
       const std::string name = absl::StrCat("p", t, "_", i, "_", p);

@@ -16,7 +16,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe.h"
 #include "tests/testing/probe_cores.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::testing::interpreter_core_test {
 namespace {
@@ -41,7 +41,7 @@ Tensor X(int64_t rows = 2) {
 
 // Two branches that meet; tags 1 to 6 in program order.
 Program Diamonds() {
-  return ProgramBuilder(DType::kInt64)
+  return TestProgram(DType::kInt64)
       .Feed("x", {-1, 4})
       .Call("mix", {"x"}, "a", {{"tag", 1}})
       .Call("mix", {"a"}, "b", {{"tag", 2}})
@@ -283,7 +283,7 @@ TEST(InterpreterCoreTest, MemoryLimitsAreObeyed) {
 }
 
 Program UpdateTwice() {
-  return ProgramBuilder(DType::kInt64)
+  return TestProgram(DType::kInt64)
       .Feed("x", {2})
       .Param("w", {2})
       .AddOp("update", {{"Param", {"w"}}, {"X", {"x"}}}, {{"ParamOut", {"w"}}}, {{"tag", 1}})
@@ -323,7 +323,7 @@ TEST(InterpreterCoreTest, FetchesStayWhatTheyWere) {
 
 TEST(InterpreterCoreTest, FetchesShareNoMemory) {
   const auto core =
-      MakeProbeCore(ProgramBuilder(DType::kInt64)
+      MakeProbeCore(TestProgram(DType::kInt64)
                         .Feed("x", {2, 4})
                         .Call("mix", {"x"}, "y")
                         .Call("view", {"y"}, "z", {{"shape", std::vector<int64_t>{2, 4}}})
@@ -346,7 +346,7 @@ TEST(InterpreterCoreTest, FetchesShareNoMemoryWithFeedsAndParameters) {
   auto scope = std::make_shared<Scope>();
   Tensor& w = scope->FindOrCreate("w")->tensor;
   w = X();
-  const auto core = MakeProbeCore(ProgramBuilder(DType::kInt64)
+  const auto core = MakeProbeCore(TestProgram(DType::kInt64)
                                       .Feed("x", {2, 4})
                                       .Param("w", {2, 4})
                                       .Call("mix", {"x", "w"}, "y")
@@ -370,7 +370,7 @@ TEST(InterpreterCoreTest, FetchesShareNoMemoryWithFeedsAndParameters) {
 
 TEST(InterpreterCoreTest, EveryByteButZeroIsFedAsTrue) {
   const auto core = MakeProbeCore(
-      ProgramBuilder(DType::kBool).Feed("x", {4}).Call("assign", {"x"}, "y").Fetch("y").Build());
+      TestProgram(DType::kBool).Feed("x", {4}).Call("assign", {"x"}, "y").Fetch("y").Build());
   const uint8_t bytes[] = {0, 1, 2, 255};
   const auto fetched = core->Run({Tensor::Borrow(DType::kBool, Shape({4}), bytes)});
   ASSERT_THAT(fetched, IsOk());
@@ -400,7 +400,7 @@ TEST(InterpreterCoreTest, FedMemoryIsNotHeldAfterTheRun) {
 
 TEST(InterpreterCoreTest, MissingAndMistypedParametersAreErrors) {
   const Program program =
-      ProgramBuilder(DType::kInt64).Param("w", {2}).Call("mix", {"w"}, "a").Fetch("a").Build();
+      TestProgram(DType::kInt64).Param("w", {2}).Call("mix", {"w"}, "a").Fetch("a").Build();
   auto scope = std::make_shared<Scope>();
   const auto core = MakeProbeCore(program, scope);
   EXPECT_THAT(core->Run({}), FailsWith(StatusCode::kNotFound, "parameter 'w'"));
@@ -413,7 +413,7 @@ TEST(InterpreterCoreTest, MissingAndMistypedParametersAreErrors) {
 
 TEST(InterpreterCoreTest, ParametersMayChangeShapeBetweenRuns) {
   const Program program =
-      ProgramBuilder(DType::kInt64).Param("w", {-1}).Call("mix", {"w"}, "a").Fetch("a").Build();
+      TestProgram(DType::kInt64).Param("w", {-1}).Call("mix", {"w"}, "a").Fetch("a").Build();
   auto scope = std::make_shared<Scope>();
   scope->FindOrCreate("w")->tensor = VectorOf<int64_t>({1, 2});
   const auto core = MakeProbeCore(program, scope);
@@ -426,7 +426,7 @@ TEST(InterpreterCoreTest, ParametersMayChangeShapeBetweenRuns) {
 
 // Variables that are declared, but that nothing writes.
 TEST(InterpreterCoreTest, ReadingWhatNothingWroteIsAnError) {
-  const Program reads = ProgramBuilder(DType::kInt64)
+  const Program reads = TestProgram(DType::kInt64)
                             .Declare("ghost", {2})
                             .Call("mix", {"ghost"}, "a")
                             .Fetch("a")
@@ -436,7 +436,7 @@ TEST(InterpreterCoreTest, ReadingWhatNothingWroteIsAnError) {
                         "op #0 mix (ghost: undefined[]): input 'ghost' has "
                         "no value"));
   const Program updates =
-      ProgramBuilder(DType::kInt64)
+      TestProgram(DType::kInt64)
           .Param("w", {2})
           .Call("source", {}, "x", {{"shape", std::vector<int32_t>{2}}, {"dtype", 3}})
           .AddOp("update", {{"Param", {"w"}}, {"X", {"x"}}}, {{"ParamOut", {"w"}}})
@@ -459,7 +459,7 @@ TEST(InterpreterCoreTest, InPlaceUpdatesMayNotOutgrowTheirMemory) {
   CoreOptions options = ProbeOptions();
   options.ops = &ops;
   const Program program =
-      ProgramBuilder(DType::kInt64)
+      TestProgram(DType::kInt64)
           .Feed("x", {2})
           .Call("mix", {"x"}, "y")
           .AddOp("grow", {{"Param", {"y"}}, {"X", {"x"}}}, {{"ParamOut", {"y"}}})
@@ -468,7 +468,7 @@ TEST(InterpreterCoreTest, InPlaceUpdatesMayNotOutgrowTheirMemory) {
   EXPECT_THAT(MakeProbeCore(program, nullptr, options)->Run({VectorOf<int64_t>({1, 2})}),
               FailsWith(StatusCode::kInvalidArgument, "would change from 16 bytes"));
   // What outlives the run is as it was, or the next one would write beyond it.
-  const Program keeps = ProgramBuilder(DType::kInt64)
+  const Program keeps = TestProgram(DType::kInt64)
                             .Param("w", {2})
                             .Feed("x", {2})
                             .AddOp("grow", {{"Param", {"w"}}, {"X", {"x"}}}, {{"ParamOut", {"w"}}})
@@ -486,7 +486,7 @@ TEST(InterpreterCoreTest, InPlaceUpdatesMayNotOutgrowTheirMemory) {
 
 TEST(InterpreterCoreTest, FeedsAreChecked) {
   Program program =
-      ProgramBuilder(DType::kInt64).Feed("x", {-1, 4}).Call("mix", {"x"}, "a").Fetch("a").Build();
+      TestProgram(DType::kInt64).Feed("x", {-1, 4}).Call("mix", {"x"}, "a").Fetch("a").Build();
   for (Var& var : program.blocks[0].vars) {
     var.need_check_feed = program.names[var.id] == "x";
   }
@@ -510,7 +510,7 @@ TEST(InterpreterCoreTest, FeedsAreChecked) {
 // Whether the program asks for it or not.
 TEST(InterpreterCoreTest, FeedsHaveTheDeclaredShapeUnlessTheProgramIsKnownToBeWrong) {
   const Program program =
-      ProgramBuilder(DType::kInt64).Feed("x", {-1, 4}).Call("mix", {"x"}, "a").Fetch("a").Build();
+      TestProgram(DType::kInt64).Feed("x", {-1, 4}).Call("mix", {"x"}, "a").Fetch("a").Build();
   const Tensor wrong = Tensor::Of<int64_t>({1, 3}, {1, 2, 3});
   const auto core = MakeProbeCore(program);
   EXPECT_THAT(core->Run({wrong}),
@@ -528,7 +528,7 @@ TEST(InterpreterCoreTest, FeedsHaveTheDeclaredShapeUnlessTheProgramIsKnownToBeWr
 
 TEST(InterpreterCoreTest, AFeedThatDeclaresNoDimsTakesAny) {
   const Program program =
-      ProgramBuilder(DType::kInt64).Feed("x", {}).Call("mix", {"x"}, "a").Fetch("a").Build();
+      TestProgram(DType::kInt64).Feed("x", {}).Call("mix", {"x"}, "a").Fetch("a").Build();
   EXPECT_THAT(MakeProbeCore(program)->Run({X(7)}), IsOk());
 }
 
@@ -536,7 +536,7 @@ TEST(InterpreterCoreTest, AFeedThatDeclaresNoDimsTakesAny) {
 TEST(InterpreterCoreTest, WorkersThatTheSchedulerDoesNotTakeAreThreadsOfOps) {
   CoreOptions options = ProbeOptions(SchedulerKind::kAuto, 2);
   options.num_threads = 0;
-  const Program chain = ProgramBuilder(DType::kInt64)
+  const Program chain = TestProgram(DType::kInt64)
                             .Feed("x", {-1, 4})
                             .Call("mix", {"x"}, "a")
                             .Call("mix", {"a"}, "b")
@@ -563,7 +563,7 @@ TEST(InterpreterCoreTest, NumbersOfThreadsAreChecked) {
 }
 
 TEST(InterpreterCoreTest, NaNAndInfinityAreFoundWhenAskedFor) {
-  const Program program = ProgramBuilder(DType::kFloat32)
+  const Program program = TestProgram(DType::kFloat32)
                               .Param("w", {2})
                               .Call("half", {"w"}, "a")
                               .Call("half", {"a"}, "b")
@@ -585,7 +585,7 @@ TEST(InterpreterCoreTest, NaNAndInfinityAreFoundWhenAskedFor) {
 // Copies to the host are looked at when they are done, and what a block writes on a device is no
 // result of the instruction that runs it.
 TEST(InterpreterCoreTest, NaNsAreFoundBehindDevices) {
-  ProgramBuilder builder(DType::kFloat32);
+  TestProgram builder(DType::kFloat32);
   builder.Feed("x", {2}).Feed("n", {1}, DType::kInt64);
   builder.Call("half", {"x"}, "a").Call("half", {"x"}, "b").Open();
   builder.Call("half", {"b"}, "a").Close("repeat", {{"Condition", {"n"}}}, {});
@@ -607,7 +607,7 @@ TEST(InterpreterCoreTest, NaNsAreFoundBehindDevices) {
 }
 
 TEST(InterpreterCoreTest, ArraysStartEmptyInEveryRun) {
-  const Program program = ProgramBuilder(DType::kInt64)
+  const Program program = TestProgram(DType::kInt64)
                               .Feed("x", {2})
                               .DeclareArray("array")
                               .AddOp("push", {{"X", {"x"}}}, {{"ArrayOut", {"array"}}})
@@ -624,7 +624,7 @@ TEST(InterpreterCoreTest, ArraysStartEmptyInEveryRun) {
 
 // What runs need is in frames: the caller's scope has what lives on.
 TEST(InterpreterCoreTest, ScopesHoldPersistablesAlone) {
-  const Program program = ProgramBuilder(DType::kInt64)
+  const Program program = TestProgram(DType::kInt64)
                               .Feed("x", {2})
                               .Param("w", {2})
                               .Call("dynamic", {"x"}, "x")
@@ -749,7 +749,7 @@ TEST(InterpreterCoreTest, CreateReportsWhatIsWrongWithTheProgram) {
   const auto create = [](const Program& program) {
     return InterpreterCore::Create(program, {}, {}, nullptr, ProbeOptions()).status();
   };
-  EXPECT_THAT(create(ProgramBuilder().Feed("x", {2}).Call("nope", {"x"}, "y").Fetch("y").Build()),
+  EXPECT_THAT(create(TestProgram().Feed("x", {2}).Call("nope", {"x"}, "y").Fetch("y").Build()),
               FailsWith(StatusCode::kUnimplemented, "nope"));
   EXPECT_THAT(InterpreterCore::Create(Diamonds(), {"x"}, {"z"}, nullptr, ProbeOptions()),
               FailsWith(StatusCode::kNotFound, "z"));

@@ -10,7 +10,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe.h"
 #include "tests/testing/probe_cores.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::testing::parameters_test {
 namespace {
@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 // w is mixed with x in place, twice.
 Program UpdateTwice() {
-  return ProgramBuilder(DType::kInt64)
+  return TestProgram(DType::kInt64)
       .Feed("x", {-1})
       .Param("w", {-1})
       .AddOp("update", {{"Param", {"w"}}, {"X", {"x"}}}, {{"ParamOut", {"w"}}}, {{"tag", 1}})
@@ -47,7 +47,7 @@ TEST(ParametersTest, WhatInstructionsWriteIsOfTheDeclaredDType) {
 // Nothing says what "x" is, so its dtype is that of the kernel.
 TEST(ParametersTest, UndeclaredFeedsAreOfTheDTypeThatKernelsRead) {
   Program program =
-      ProgramBuilder(DType::kInt64).Feed("x", {-1}).Call("split2", {"x"}, "a").Fetch("a").Build();
+      TestProgram(DType::kInt64).Feed("x", {-1}).Call("split2", {"x"}, "a").Fetch("a").Build();
   program.blocks[0].ops[1].outputs = {{"A", {program.Intern("a")}}, {"B", {program.Intern("b")}}};
   std::erase_if(program.blocks[0].vars, [&](const Var& v) { return v.id == program.Find("x"); });
   const auto core = MakeProbeCore(program, nullptr);
@@ -60,7 +60,7 @@ TEST(ParametersTest, UndeclaredFeedsAreOfTheDTypeThatKernelsRead) {
 
 TEST(ParametersTest, AFedParameterIsCopied) {
   Program program =
-      ProgramBuilder(DType::kInt64).Feed("w", {-1}).Call("mix", {"w"}, "a").Fetch("a").Build();
+      TestProgram(DType::kInt64).Feed("w", {-1}).Call("mix", {"w"}, "a").Fetch("a").Build();
   for (Var& var : program.blocks[0].vars) {
     if (var.id == program.Find("w")) var.persistable = true;
   }
@@ -121,7 +121,7 @@ TEST(ParametersTest, AFailedCloneMayTryAgain) {
   CoreOptions options = ProbeOptions();
   options.plan.place = {PlaceKind::kSim, 0};
   const Program program =
-      ProgramBuilder(DType::kInt64).Feed("x", {-1}).Call("mix", {"x"}, "a").Fetch("a").Build();
+      TestProgram(DType::kInt64).Feed("x", {-1}).Call("mix", {"x"}, "a").Fetch("a").Build();
   const auto core = MakeProbeCore(program, nullptr, options);
   std::vector<std::unique_ptr<InterpreterCore>> clones;
   absl::Status failed;
@@ -143,7 +143,7 @@ TEST(ParametersTest, ConstantsGoToTheDeviceOnceItHasRoom) {
   options.devices = {MakeDevice({.capacity_bytes = kCapacity})};
   auto scope = std::make_shared<Scope>();
   scope->FindOrCreate("w")->tensor = VectorOf<int64_t>(std::vector<int64_t>(kCapacity / 32, 5));
-  const auto core = MakeProbeCore(ProgramBuilder(DType::kInt64)
+  const auto core = MakeProbeCore(TestProgram(DType::kInt64)
                                       .Feed("x", {-1})
                                       .Param("w", {-1})
                                       .Call("mix", {"w", "x"}, "a")
@@ -163,7 +163,7 @@ TEST(ParametersTest, CastsFollowTheirConstants) {
   auto scope = std::make_shared<Scope>();
   scope->FindOrCreate("w")->tensor = VectorOf<int32_t>({7, -3});
   const auto core = MakeProbeCore(
-      ProgramBuilder(DType::kInt64)
+      TestProgram(DType::kInt64)
           .Param("w", {-1}, DType::kInt32)
           .AddOp("cast", {{"X", {"w"}}}, {{"Out", {"wide"}}}, {{"in_dtype", 2}, {"out_dtype", 3}})
           .Fetch("wide")
@@ -191,7 +191,7 @@ TEST(ParametersTest, ExceptionsOfInferenceBecomeErrors) {
   CoreOptions options = ProbeOptions();
   options.ops = &ops;
   const auto core = MakeProbeCore(
-      ProgramBuilder(DType::kInt64).Feed("x", {-1}).Call("throwing", {"x"}, "a").Fetch("a").Build(),
+      TestProgram(DType::kInt64).Feed("x", {-1}).Call("throwing", {"x"}, "a").Fetch("a").Build(),
       nullptr, options);
   const auto out = core->Run({VectorOf<int64_t>({1})});
   EXPECT_THAT(out.status().message(), HasSubstr("no shape today"));

@@ -12,7 +12,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe.h"
 #include "tests/testing/probe_ops.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 #include "tests/testing/temp_folder.h"
 
 namespace interp::testing {
@@ -29,7 +29,7 @@ PredictorOptions Options(int num_streams) {
 
 // w = update(w, x)
 Program Updates() {
-  return ProgramBuilder(DType::kInt64)
+  return TestProgram(DType::kInt64)
       .Feed("x", {-1})
       .Param("w", {-1})
       .AddOp("update", {{"Param", {"w"}}, {"X", {"x"}}}, {{"ParamOut", {"w"}}}, {{"tag", 1}})
@@ -39,7 +39,7 @@ Program Updates() {
 
 // z = mix(mix(x, w), y)
 Program Mixes() {
-  return ProgramBuilder(DType::kInt64)
+  return TestProgram(DType::kInt64)
       .Feed("x", {-1})
       .Feed("y", {-1})
       .Param("w", {-1})
@@ -266,7 +266,7 @@ TEST(PredictorTest, OnlyStreamsAndWorkersThatThereAreDivideTheCpus) {
 TEST(PredictorTest, PlansThatAreNotProvedAreRefused) {
   const OpRegistry& ops = OpRegistry::Global();
   if (ops.Find("relu") == nullptr) GTEST_SKIP() << "built without kernels";
-  Program program = ProgramBuilder()
+  Program program = TestProgram()
                         .Feed("x", {2})
                         .Call("relu", {"x"}, "t")
                         .Call("relu", {"t"}, "y")

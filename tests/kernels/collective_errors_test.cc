@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "interpreter/interpreter_core.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 #include "tests/testing/rank_team.h"
 
 namespace interp {
@@ -14,14 +14,14 @@ namespace {
 using ::testing::Each;
 using ::testing::HasSubstr;
 using testing::OnAllRanks;
-using testing::ProgramBuilder;
+using testing::TestProgram;
 
 // Of x over all ranks.
 absl::StatusOr<std::unique_ptr<InterpreterCore>> SumOf(const std::shared_ptr<Rings>& rings) {
   CoreOptions options;
   options.rings = rings;
   return InterpreterCore::Create(
-      ProgramBuilder().Feed("x", {2}).Call("c_allreduce_sum", {"x"}, "y").Fetch("y").Build(), {},
+      TestProgram().Feed("x", {2}).Call("c_allreduce_sum", {"x"}, "y").Fetch("y").Build(), {},
       {}, nullptr, options);
 }
 
@@ -29,14 +29,14 @@ TEST(CollectiveErrors, HostileAttributesAreRefused) {
   const auto message = [](const Program& program) {
     return std::string(InterpreterCore::Create(program, {}, {}, nullptr).status().message());
   };
-  EXPECT_THAT(message(ProgramBuilder()
+  EXPECT_THAT(message(TestProgram()
                           .Declare("y", {2})
                           .AddOp("recv_v2", {}, {{"Out", {"y"}}},
                                  {{"out_shape", std::vector<int32_t>(kMaxRank + 1, 1)}})
                           .Fetch("y")
                           .Build()),
               HasSubstr("'out_shape' has 10 dims, expected at most 9"));
-  EXPECT_THAT(message(ProgramBuilder()
+  EXPECT_THAT(message(TestProgram()
                           .Feed("w", {2, 2})
                           .Feed("ids", {1}, DType::kInt64)
                           .AddOp("c_embedding", {{"W", {"w"}}, {"Ids", {"ids"}}}, {{"Out", {"y"}}},
@@ -50,7 +50,7 @@ TEST(CollectiveErrors, HostileAttributesAreRefused) {
 TEST(CollectiveErrors, BucketsOfNothingAreRefused) {
   for (const bool waits : {false, true}) {
     const Program program =
-        ProgramBuilder()
+        TestProgram()
             .Feed("x", {2})
             .Feed("w", {1}, waits ? DType::kFloat32 : DType::kFloat64)
             .Declare("y", {-1})

@@ -7,7 +7,7 @@
 #include "interpreter/interpreter_core.h"
 #include "passes/append_backward.h"
 #include "tests/kernels/rank_runs.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 #include "tests/testing/program_text.h"
 
 namespace interp::collective_ops_test {
@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::kChecked;
 using testing::OnAllRanks;
-using testing::ProgramBuilder;
+using testing::TestProgram;
 using testing::RankRun;
 using testing::RunOnRanks;
 using Values = testing::RankValues;
@@ -26,12 +26,12 @@ using testing::FloatsOf;
 
 // Of one op from a fed x to a fetched y.
 absl::StatusOr<std::vector<RankRun>> RunOp(const std::string& type,
-                                           const std::function<ProgramBuilder::Attrs(int)>& attrs,
+                                           const std::function<TestProgram::Attrs(int)>& attrs,
                                            const std::vector<Values>& x, Shape shape) {
   const auto program = [&](int rank) {
-    ProgramBuilder::Dims dims;
+    TestProgram::Dims dims;
     for (const int64_t dim : shape.dims()) dims.push_back(dim);
-    return ProgramBuilder()
+    return TestProgram()
         .Feed("x", dims)
         .Declare("y", {})
         .Call(type, {"x"}, "y", attrs(rank))
@@ -44,7 +44,7 @@ absl::StatusOr<std::vector<RankRun>> RunOp(const std::string& type,
 }
 
 absl::StatusOr<std::vector<Values>> RunSimple(const std::string& type,
-                                              const ProgramBuilder::Attrs& attrs,
+                                              const TestProgram::Attrs& attrs,
                                               const std::vector<Values>& x, Shape shape) {
   INTERP_ASSIGN_OR_RETURN(const auto runs, RunOp(
                                                type, [&](int) { return attrs; }, x, shape));
@@ -69,7 +69,7 @@ TEST(CollectiveOps, ReduceOverAllRanks) {
 
 TEST(CollectiveOps, MoveRowsAndColumns) {
   const std::vector<Values> x = {{1, 2, 3, 4}, {5, 6, 7, 8}};
-  const ProgramBuilder::Attrs two = {{"nranks", 2}};
+  const TestProgram::Attrs two = {{"nranks", 2}};
   EXPECT_THAT(*RunSimple("c_broadcast", {{"root", 1}}, x, {2, 2}), Each(ElementsAre(5, 6, 7, 8)));
   EXPECT_THAT(*RunSimple("c_allgather", two, x, {2, 2}), Each(ElementsAre(1, 2, 3, 4, 5, 6, 7, 8)));
   EXPECT_THAT(*RunSimple("c_concat", two, x, {2, 2}), Each(ElementsAre(1, 2, 5, 6, 3, 4, 7, 8)));
@@ -81,7 +81,7 @@ TEST(CollectiveOps, MoveRowsAndColumns) {
   EXPECT_THAT(*RunSimple("c_identity", {}, x, {2, 2}), ::testing::ElementsAreArray(x));
   EXPECT_THAT(*RunSimple("barrier", {}, x, {2, 2}), ::testing::ElementsAreArray(x));
   const auto split = RunOp("c_split",
-                           [](int rank) -> ProgramBuilder::Attrs {
+                           [](int rank) -> TestProgram::Attrs {
                              return {{"nranks", 2}, {"rank", rank}};
                            },
                            x, {2, 2});
@@ -92,7 +92,7 @@ TEST(CollectiveOps, MoveRowsAndColumns) {
 }
 
 TEST(CollectiveOps, AreCopiesWhereThereIsOneRank) {
-  const Program program = ProgramBuilder()
+  const Program program = TestProgram()
                               .Feed("x", {2})
                               .Call("c_allreduce_sum", {"x"}, "a", {{"ring_id", 3}})
                               .Call("c_allgather", {"a"}, "b", {{"nranks", 1}})
@@ -109,7 +109,7 @@ TEST(CollectiveOps, AreCopiesWhereThereIsOneRank) {
 }
 
 TEST(CollectiveOps, SayHowManyRanksTheyAreFor) {
-  const Program program = ProgramBuilder()
+  const Program program = TestProgram()
                               .Feed("x", {2})
                               .Call("c_allgather", {"x"}, "y", {{"nranks", 4}})
                               .Fetch("y")
@@ -123,7 +123,7 @@ TEST(CollectiveOps, SayHowManyRanksTheyAreFor) {
 
 TEST(CollectiveOps, ScatterRowsOfTheRoot) {
   const auto program = [](int) {
-    return ProgramBuilder()
+    return TestProgram()
         .Feed("x", {4})
         .Call("c_scatter", {"x"}, "y", {{"root", 1}, {"nranks", 2}})
         .Fetch("y")
@@ -142,7 +142,7 @@ TEST(CollectiveOps, SendAndReceive) {
   // Both send first: no send waits for its receiver.
   const auto program = [](int rank) {
     const int peer = 1 - rank;
-    return ProgramBuilder()
+    return TestProgram()
         .Feed("x", {-1, 2})
         .AddOp("send_v2", {{"X", {"x"}}}, {}, {{"peer", peer}})
         .AddOp("partial_send", {{"X", {"x"}}}, {}, {{"peer", peer}, {"num", 2}, {"id", 1}})
@@ -174,7 +174,7 @@ TEST(CollectiveOps, SendAndReceive) {
 
 TEST(CollectiveOps, ReceiverSaysWhatItExpected) {
   const auto program = [](int rank) {
-    ProgramBuilder builder;
+    TestProgram builder;
     builder.Feed("x", {3});
     if (rank == 0) {
       builder.AddOp("send_v2", {{"X", {"x"}}}, {}, {{"peer", 1}}).Fetch("x");
@@ -202,7 +202,7 @@ TEST(CollectiveOps, ShardedLossHasTheValuesAndGradientsOfTheWhole) {
   const std::vector<int64_t> labels = {3, -100, 0};
   const auto program = [&](const std::string& type, int64_t columns) {
     Program made =
-        ProgramBuilder()
+        TestProgram()
             .Feed("x", {rows, columns})
             .Feed("label", {rows, 1}, DType::kInt64)
             .Declare("softmax", {rows, columns})
@@ -250,7 +250,7 @@ TEST(CollectiveOps, ShardedLossHasTheValuesAndGradientsOfTheWhole) {
 
 TEST(CollectiveOps, ShardedEmbeddingHasTheRowsAndGradientsOfTheWhole) {
   const auto program = [](int rank) {
-    return ProgramBuilder()
+    return TestProgram()
         .Feed("w", {2, 2})
         .Feed("ids", {3}, DType::kInt64)
         .Declare("part", {3, 2})
@@ -278,7 +278,7 @@ TEST(CollectiveOps, KeepTheirOrderUnderAllSchedulersAndArePrunedByNone) {
   // Nothing but the program's order ties these together: two rings, results that nobody reads, and
   // a nested block.
   const auto program = [](int) {
-    ProgramBuilder builder;
+    TestProgram builder;
     builder.Feed("x", {4}).Feed("go", {1}, DType::kBool).DeclareSteps("scope");
     for (int i = 0; i < 8; ++i) {
       builder.Call("scale", {"x"}, absl::StrCat("a", i), {{"scale", 1.0F + i}});
@@ -309,7 +309,7 @@ TEST(CollectiveOps, KeepTheirOrderUnderAllSchedulersAndArePrunedByNone) {
 }
 
 TEST(CollectiveOps, AreDifferentiatedAsTensorParallelLayersNeedIt) {
-  ProgramBuilder builder;
+  TestProgram builder;
   builder.Feed("x", {2, 4})
       .Call("c_identity", {"x"}, "a")
       .Call("scale", {"a"}, "b", {{"scale", 2.0F}})

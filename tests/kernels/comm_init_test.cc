@@ -3,20 +3,20 @@
 #include <gtest/gtest.h>
 
 #include "tests/kernels/rank_runs.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::ProgramBuilder;
+using testing::TestProgram;
 using testing::RunOnRanks;
 
 TEST(CommInit, MakesRingsOfAllRanksAndFindsOthersMissing) {
   const auto program = [](int ring, int nranks) {
     return [=](int rank) {
-      Program made = ProgramBuilder()
+      Program made = TestProgram()
                          .Feed("x", {1})
                          .DeclareArray("id")
                          .AddOp("c_gen_nccl_id", {}, {{"Out", {"id"}}}, {{"ring_id", ring}})
@@ -50,7 +50,7 @@ TEST(CommInit, FindsTheRanksOfRingsByTheirEndpoints) {
   const std::vector<std::string> endpoints = {"a:1", "a:2", "b:1", "b:2"};
   const auto program = [&](bool in_id) {
     return [&endpoints, in_id](int rank) {
-      ProgramBuilder builder;
+      TestProgram builder;
       builder.Feed("x", {1});
       std::string from = "x";
       for (const int ring : {0, 2}) {
@@ -59,7 +59,7 @@ TEST(CommInit, FindsTheRanksOfRingsByTheirEndpoints) {
         const int own = rank == first ? 0 : 1;
         const std::string id = "id" + std::to_string(ring);
         builder.DeclareArray(id);
-        ProgramBuilder::Attrs attrs = {{"ring_id", ring}};
+        TestProgram::Attrs attrs = {{"ring_id", ring}};
         if (in_id) {
           attrs.push_back({"rank", own});
           attrs.push_back({"endpoint", endpoints[rank]});
@@ -67,7 +67,7 @@ TEST(CommInit, FindsTheRanksOfRingsByTheirEndpoints) {
               {"other_endpoints", std::vector<std::string>{endpoints[own == 0 ? second : first]}});
         }
         builder.AddOp("c_gen_nccl_id", {}, {{"Out", {id}}}, attrs);
-        ProgramBuilder::Attrs init = {{"ring_id", ring}, {"nranks", 2}, {"rank", own}};
+        TestProgram::Attrs init = {{"ring_id", ring}, {"nranks", 2}, {"rank", own}};
         if (!in_id) init.push_back({"endpoints", endpoints[first] + "," + endpoints[second]});
         builder.AddOp("c_comm_init", {{"X", {id}}}, {}, init);
         const std::string to = "y" + std::to_string(ring);

@@ -3,12 +3,12 @@
 
 #include "interpreter/inspect/instruction_cost.h"
 #include "tests/testing/matchers.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::testing {
 namespace {
 
-using Dims = ProgramBuilder::Dims;
+using Dims = TestProgram::Dims;
 
 Tensor Zeros(const Dims& dims) {
   const Shape shape(dims);
@@ -16,7 +16,7 @@ Tensor Zeros(const Dims& dims) {
 }
 
 // The cost of the one op of type `type` in `builder`'s program, run on zeros.
-InstructionCost CostOf(const std::string& type, const ProgramBuilder& builder,
+InstructionCost CostOf(const std::string& type, const TestProgram& builder,
                        const std::vector<Dims>& feeds) {
   CoreOptions options{.scheduler = SchedulerKind::kTrace, .num_threads = 1};
   options.plan.optimize_layout = false;
@@ -34,8 +34,8 @@ InstructionCost CostOf(const std::string& type, const ProgramBuilder& builder,
   return {};
 }
 
-ProgramBuilder Fed(const std::vector<std::pair<std::string, Dims>>& feeds) {
-  ProgramBuilder builder;
+TestProgram Fed(const std::vector<std::pair<std::string, Dims>>& feeds) {
+  TestProgram builder;
   for (const auto& [name, dims] : feeds) builder.Feed(name, dims);
   return builder;
 }
@@ -83,7 +83,7 @@ TEST(FlopsTest, ProductsCountTwoPerInnerElement) {
 TEST(FlopsTest, ArithmeticCountsOnePerElement) {
   const Dims x = {3, 4};
   const Dims y = {4};
-  const ProgramBuilder builder =
+  const TestProgram builder =
       Fed({{"x", x}, {"y", y}})
           .AddOp("elementwise_add", {{"X", {"x"}}, {"Y", {"y"}}}, {{"Out", {"z"}}})
           .AddOp("relu", {{"X", {"z"}}}, {{"Out", {"r"}}})

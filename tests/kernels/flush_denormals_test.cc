@@ -10,7 +10,7 @@
 #include "interpreter/interpreter_core.h"
 #include "tests/testing/arrays.h"
 #include "tests/testing/matchers.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::testing {
 namespace {
@@ -33,7 +33,7 @@ TEST(FlushDenormalsTest, ChangesItsThreadWhileItLives) {
 
 // A convolution and a sum of so many elements that they take all threads.
 Program ConvolutionAndSum() {
-  ProgramBuilder builder;
+  TestProgram builder;
   return builder.Feed("x", {1, 32, 96, 96})
       .Feed("w", {32, 32, 1, 1})
       .AddOp("conv2d", {{"Input", {"x"}}, {"Filter", {"w"}}}, {{"Output", {"y"}}})
@@ -95,7 +95,7 @@ TEST(FlushDenormalsTest, HoldsOnThreadsThatWereThereBefore) {
 
 // A small op sends threads of the pool home, and a wide one starts others.
 TEST(FlushDenormalsTest, HoldsForThreadsThatOtherOpsStart) {
-  ProgramBuilder builder;
+  TestProgram builder;
   const Program program =
       builder.Feed("x", {1, 32, 96, 96})
           .Feed("w", {32, 32, 1, 1})

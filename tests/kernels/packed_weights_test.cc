@@ -1,6 +1,6 @@
 // What is read of the parameters of a packed plan whose kernels have packed their weights.
 #include "tests/testing/packed_plans.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::testing {
 namespace {
@@ -20,7 +20,7 @@ absl::Status UseDamaged(const Ready& packed, size_t parameter) {
 
 TEST(PackedWeightsTest, ABiasThatIsReadBesideAPackedWeightIsChecked) {
   const Ready packed = PackedOf(
-      ProgramBuilder()
+      TestProgram()
           .Feed("x", {-1, 2})
           .Param("b", {3})
           .Param("w", {2, 3})
@@ -40,7 +40,7 @@ TEST(PackedWeightsTest, ABiasThatIsReadBesideAPackedWeightIsChecked) {
 
 TEST(PackedWeightsTest, WhatARecurrentOpReadsBesideItsPackedWeightIsChecked) {
   const Ready packed = PackedOf(
-      ProgramBuilder()
+      TestProgram()
           .Feed("x", {-1, 3})
           .Param("b", {1, 3})
           .Param("h", {1, 1})
@@ -62,7 +62,7 @@ TEST(PackedWeightsTest, WhatARecurrentOpReadsBesideItsPackedWeightIsChecked) {
 
 TEST(PackedWeightsTest, WhatIsFoldedIntoAPackedFilterIsNotRead) {
   const Ready packed =
-      PackedOf(ProgramBuilder()
+      PackedOf(TestProgram()
                    .Feed("x", {-1, 1, 2, 2})
                    .Param("b", {2})
                    .Param("w", {2, 1, 2, 2})
@@ -108,7 +108,7 @@ TEST(PackedWeightsTest, FiltersOfAPairAreNotRead) {
   const std::vector<float> v(256 * 9, 0.25F);
   const std::vector<float> x(256 * 16, 2);
   const Ready packed = PackedOf(
-      ProgramBuilder()
+      TestProgram()
           .Feed("x", {-1, 256, 4, 4})
           .Param("v", {256, 1, 3, 3})
           .Param("w", {256, 256, 1, 1})

@@ -11,13 +11,13 @@
 #include "interpreter/interpreter_core.h"
 #include "oneapi/dnnl/dnnl.hpp"
 #include "tests/testing/matchers.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::testing::prepared_kernels_test {
 namespace {
 
-using Dims = ProgramBuilder::Dims;
-using Attrs = ProgramBuilder::Attrs;
+using Dims = TestProgram::Dims;
+using Attrs = TestProgram::Attrs;
 
 Tensor Numbers(const Dims& dims, size_t seed) {
   Tensor tensor;
@@ -93,15 +93,15 @@ class Net {
     params_.push_back(dims);
     return name;
   }
-  void Add(const std::string& type, const ProgramBuilder::Slots& inputs, const std::string& slot,
-           const Attrs& attrs, ProgramBuilder::Slots outputs = {}) {
+  void Add(const std::string& type, const TestProgram::Slots& inputs, const std::string& slot,
+           const Attrs& attrs, TestProgram::Slots outputs = {}) {
     const std::string out = absl::StrCat("y", feeds_.size() - 1);
     builder_.Declare(out, Dims(feeds_.back().shape.rank(), -1));
     outputs.push_back({slot, {out}});
     builder_.AddOp(type, inputs, outputs, attrs).Fetch(out);
   }
 
-  ProgramBuilder builder_;
+  TestProgram builder_;
   std::vector<Tensor> feeds_;
   std::vector<Dims> params_;
 };

@@ -18,13 +18,13 @@
 #include "interpreter/load_model.h"
 #include "interpreter/predictor.h"
 #include "tests/testing/matchers.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 #include "tests/testing/temp_folder.h"
 
 namespace interp::testing::unaligned_constants_test {
 namespace {
 
-using Dims = ProgramBuilder::Dims;
+using Dims = TestProgram::Dims;
 
 // A program whose parameters all are constants, and a feed of it.
 struct Case {
@@ -64,15 +64,15 @@ std::shared_ptr<Scope> ScopeOf(const Case& c, bool aligned) {
   return scope;
 }
 
-ProgramBuilder Begin(const Dims& feed, const std::vector<Dims>& params) {
-  ProgramBuilder builder;
+TestProgram Begin(const Dims& feed, const std::vector<Dims>& params) {
+  TestProgram builder;
   builder.Feed("x", feed);
   for (size_t i = 0; i < params.size(); ++i) builder.Param(absl::StrCat("p", i), params[i]);
   return builder;
 }
 
-using Slots = ProgramBuilder::Slots;
-using Attrs = ProgramBuilder::Attrs;
+using Slots = TestProgram::Slots;
+using Attrs = TestProgram::Attrs;
 
 struct OpCall {
   std::string type;
@@ -83,7 +83,7 @@ struct OpCall {
 
 // Of one op that takes "x", of these dims, and the parameters, and writes "y".
 Case CaseOf(const Dims& feed, const std::vector<Dims>& params, const OpCall& op) {
-  ProgramBuilder builder = Begin(feed, params);
+  TestProgram builder = Begin(feed, params);
   builder.Declare("y", Dims(feed.size(), -1));
   builder.AddOp(op.type, op.inputs, op.outputs, op.attrs).Fetch("y");
   return {builder.Build(), params, Numbers(feed, /*seed=*/5)};
@@ -123,7 +123,7 @@ Case ConvPair() {
 
 Case Lookup(const std::string& type, int64_t padding) {
   const Dims ids = {4, 1};
-  ProgramBuilder builder;
+  TestProgram builder;
   builder.Feed("x", ids, DType::kInt64).Param("p0", {6, 5}).Declare("y", {-1, 5});
   builder.AddOp(type, {{"W", {"p0"}}, {"Ids", {"x"}}}, {{"Out", {"y"}}},
                 {{"padding_idx", padding}});
@@ -160,7 +160,7 @@ Case Rnn() {
   std::vector<std::string> list;
   for (size_t i = 0; i < params.size(); ++i) list.push_back(absl::StrCat("p", i));
   params.push_back({2, 2, 4});  // the state
-  ProgramBuilder builder = Begin({5, 2, 3}, params);
+  TestProgram builder = Begin({5, 2, 3}, params);
   builder.Declare("y", {-1, -1, -1});
   builder.AddOp("rnn", {{"Input", {"x"}}, {"PreState", {"p8"}}, {"WeightList", list}},
                 {{"Out", {"y"}}, {"DropoutState", {"d"}}, {"Reserve", {"r"}}, {"State", {"s"}}},
@@ -258,7 +258,7 @@ TEST(UnalignedConstants, GiveTheSameBits) {
 constexpr int64_t kSide = 160;
 
 Program TwoReaders() {
-  return ProgramBuilder()
+  return TestProgram()
       .Feed("x", {-1, kSide})
       .Param("a_shared", {kSide, kSide})
       .Param("b_bias", {kSide})
@@ -337,7 +337,7 @@ Model ExpectSameFromFiles(const Program& program, const std::vector<NamedTensor>
 TEST(UnalignedConstants, LargeOnesArePackedInParts) {
   const Dims dims = {1100, 1010};
   const Program program =
-      ProgramBuilder()
+      TestProgram()
           .Feed("x", {-1, dims[0]})
           .Param("a", dims)
           .Param("b", dims)
@@ -354,7 +354,7 @@ TEST(UnalignedConstants, LargeOnesArePackedInParts) {
 
 TEST(UnalignedConstants, MayHaveNoColumns) {
   const Program program =
-      ProgramBuilder()
+      TestProgram()
           .Feed("x", {-1, 0})
           .Param("a", {20000, 0})
           .AddOp("matmul_v2", {{"X", {"x"}}, {"Y", {"a"}}}, {{"Out", {"y"}}}, {{"trans_y", true}})
@@ -386,7 +386,7 @@ TEST(UnalignedConstants, MayBeMovedByAnotherCore) {
   const auto core = CoreOf(model->program, model->scope);
   ASSERT_THAT(core->Run({x}), IsOk());
   const auto reader =
-      CoreOf(ProgramBuilder()
+      CoreOf(TestProgram()
                  .Feed("x", {-1, kSide})
                  .Param("c_weight", {kSide, kSide})
                  .AddOp("elementwise_add", {{"X", {"x"}}, {"Y", {"c_weight"}}}, {{"Out", {"y"}}})

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::testing {
 namespace {
 
-using Dims = ProgramBuilder::Dims;
+using Dims = TestProgram::Dims;
 
 struct Value {
   std::string name;
@@ -124,8 +124,8 @@ class GraphMaker {
     return value.name;
   }
 
-  static ProgramBuilder::Attrs Tagged(int tag) { return {{"tag", tag}}; }
-  static ProgramBuilder::Attrs Shaped(int tag, std::vector<int32_t> shape) {
+  static TestProgram::Attrs Tagged(int tag) { return {{"tag", tag}}; }
+  static TestProgram::Attrs Shaped(int tag, std::vector<int32_t> shape) {
     return {{"tag", tag}, {"shape", std::move(shape)}};
   }
 
@@ -196,7 +196,7 @@ class GraphMaker {
   void AddSource(int tag) {
     const bool narrow = options_.casts && Chance(50);
     const DType dtype = narrow ? DType::kInt32 : DType::kInt64;
-    ProgramBuilder::Attrs attrs = Shaped(tag, {1 + Below(3), 2});
+    TestProgram::Attrs attrs = Shaped(tag, {1 + Below(3), 2});
     attrs.emplace_back("dtype", static_cast<int32_t>(dtype));
     builder_.Call(Chance(50) ? "source" : "random", {}, Result({-1, 2}, dtype), attrs);
   }
@@ -240,9 +240,9 @@ class GraphMaker {
       builder_.Call("from_rows", {any()}, Result({-1}, DType::kInt64), Tagged(tag));
       return;
     }
-    const ProgramBuilder::Slots inputs =
-        kind == 0 ? ProgramBuilder::Slots{{"X", {Any().name}}}
-                  : ProgramBuilder::Slots{{"A", {any()}}, {"B", {any()}}};
+    const TestProgram::Slots inputs =
+        kind == 0 ? TestProgram::Slots{{"X", {Any().name}}}
+                  : TestProgram::Slots{{"A", {any()}}, {"B", {any()}}};
     const bool rewrites = !rows_.empty() && Chance(40);
     const std::string out = rewrites ? any() : absl::StrCat("rows", next_++);
     if (!rewrites) {
@@ -261,7 +261,7 @@ class GraphMaker {
                      Tagged(tag));
       return;
     }
-    ProgramBuilder::Slots inputs = {{"X", {Any().name}}};
+    TestProgram::Slots inputs = {{"X", {Any().name}}};
     // An op that changes an array need not say that it reads it.
     if (known && Chance(50)) inputs.push_back({"Array", {array}});
     if (!known) {
@@ -373,7 +373,7 @@ class GraphMaker {
 
   std::mt19937_64 random_;
   const RandomGraphOptions options_;
-  ProgramBuilder builder_;
+  TestProgram builder_;
   std::vector<Value> values_;
   std::vector<std::string> params_;
   std::vector<std::string> arrays_;

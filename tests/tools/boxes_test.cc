@@ -10,7 +10,7 @@
 #include "core/image/encode.h"
 #include "core/io/npy.h"
 #include "tests/testing/command.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::boxes_test {
 namespace {
@@ -56,7 +56,7 @@ FedPicture Cropped(const std::string& feed) {
 }
 
 Program Detector() {
-  return testing::ProgramBuilder().Feed("x", {1, 3, -1, -1}).Call("relu", {"x"}, "found").Build();
+  return testing::TestProgram().Feed("x", {1, 3, -1, -1}).Call("relu", {"x"}, "found").Build();
 }
 
 std::string ErrorOf(const std::string& argument, const std::vector<FedPicture>& pictures) {

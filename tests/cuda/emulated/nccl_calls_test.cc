@@ -11,7 +11,7 @@
 #include "tests/cuda/gpu_ranks.h"
 #include "tests/cuda/numbers.h"
 #include "tests/cuda_emulation/nccl_presence.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::cuda_test {
 namespace {
@@ -20,14 +20,14 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::IsOk;
 using ::testing::Not;
-using testing::ProgramBuilder;
+using testing::TestProgram;
 
 constexpr int kElements = 8;
 constexpr int kCollectives = 6;
 
 // All kinds of calls.
 Program SomeCollectives() {
-  return ProgramBuilder()
+  return TestProgram()
       .Feed("x", {kElements})
       .Call("c_allreduce_sum", {"x"}, "a")
       .Call("scale", {"a"}, "b", {{"scale", 0.5F}})

@@ -14,7 +14,7 @@ TEST_F(CudaSequenceMemory, WindowsAreThereAPieceAtATime) {
   Tensor x = SomeNumbers(DType::kFloat32, {kRows, 32}, 1);
   x.lod = {{0, 300, kRows}};
   const Tensor filter = SomeNumbers(DType::kFloat32, {kLength * 32, 1}, 2);
-  const testing::ProgramBuilder::Attrs attrs = {{"contextStart", int32_t{-8}},
+  const testing::TestProgram::Attrs attrs = {{"contextStart", int32_t{-8}},
                                                 {"contextLength", static_cast<int32_t>(kLength)}};
   constexpr size_t kMost = size_t{1} << 20;
   const auto out = RunOn({PlaceKind::kCuda, 0},

@@ -13,7 +13,7 @@
 #include "passes/pipeline.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/plans.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 #include "tests/testing/random_graph.h"
 
 namespace interp::testing {
@@ -121,7 +121,7 @@ TEST(DependenciesTest, ViewsAreReaders) {
 }
 
 TEST(DependenciesTest, FetchesRunInOrder) {
-  const Program program = ProgramBuilder(DType::kInt64)
+  const Program program = TestProgram(DType::kInt64)
                               .Feed("x", {2})
                               .Call("mix", {"x"}, "a")
                               .Fetch("a")
@@ -266,7 +266,7 @@ TEST(DependenciesTest, EveryConflictOfRandomProgramsIsOrdered) {
 // One writer, n readers, one writer, and so on: 2n edges for n instructions, not n^2.
 TEST(DependenciesTest, EdgesGrowLinearly) {
   const auto count = [](int n) {
-    ProgramBuilder builder(DType::kInt64);
+    TestProgram builder(DType::kInt64);
     builder.Feed("x", {2});
     for (int i = 0; i < n; ++i) {
       builder.Call("mix", {"x"}, i % 100 == 99 ? "a" : "y");

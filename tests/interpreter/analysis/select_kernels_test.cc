@@ -6,7 +6,7 @@
 #include "interpreter/compile/build_plan.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/plans.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::testing {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe_ops.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 #include "tests/testing/random_graph.h"
 
 namespace interp::testing {
@@ -28,7 +28,7 @@ Tensor Rows(int64_t rows) {
 //
 //   x -> a -> b -> c (fetched)
 Program ChainOf(const std::string& op) {
-  return ProgramBuilder(DType::kInt64)
+  return TestProgram(DType::kInt64)
       .Feed("x", {-1})
       .Call(op, {"x"}, "a")
       .Call(op, {"a"}, "b")
@@ -67,7 +67,7 @@ TEST(LivenessBoundTest, IsFoundWithoutThePlansLists) {
 }
 
 TEST(LivenessBoundTest, ViewsOfFeedsTakeNothing) {
-  const auto core = MakeCore(ProgramBuilder(DType::kInt64)
+  const auto core = MakeCore(TestProgram(DType::kInt64)
                                  .Feed("x", {16})
                                  .Call("view", {"x"}, "v", {{"shape", std::vector<int64_t>{4, 4}}})
                                  .Call("mix", {"v"}, "y")

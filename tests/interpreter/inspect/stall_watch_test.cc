@@ -8,7 +8,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe.h"
 #include "tests/testing/probe_cores.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::testing {
 namespace {
@@ -45,7 +45,7 @@ class Reports {
 
 // x -> a -> b -> c, and a -> d beside it; tags 1 to 4. `side` more ops hang on d.
 Program Branches(int side = 0) {
-  ProgramBuilder builder(DType::kInt64);
+  TestProgram builder(DType::kInt64);
   builder.Feed("x", {2})
       .Call("mix", {"x"}, "a", {{"tag", 1}})
       .Call("mix", {"a"}, "b", {{"tag", 2}})

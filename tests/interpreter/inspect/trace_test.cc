@@ -9,7 +9,7 @@
 
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe_cores.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::testing::trace_test {
 namespace {
@@ -21,7 +21,7 @@ using ::testing::IsEmpty;
 
 // x -> a -> b, c -> d: two branches that meet.
 Program Diamond() {
-  return ProgramBuilder(DType::kInt64)
+  return TestProgram(DType::kInt64)
       .Feed("x", {-1, 4})
       .Call("mix", {"x"}, "a")
       .Call("mix", {"a"}, "b")

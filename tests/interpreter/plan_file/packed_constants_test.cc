@@ -14,7 +14,7 @@
 #include "tests/testing/plan_bytes.h"
 #include "tests/testing/probe.h"
 #include "tests/testing/probe_ops.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 #include "tests/testing/temp_folder.h"
 
 namespace interp::testing::packed_constants_test {
@@ -29,7 +29,7 @@ constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
 // Instructions 1 and 2 are folded; `v` is read as it is.
 Program Folding() {
-  return ProgramBuilder(DType::kInt64)
+  return TestProgram(DType::kInt64)
       .Feed("x", {-1})
       .Param("v", {2})
       .Param("w", {2})

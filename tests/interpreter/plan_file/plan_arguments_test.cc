@@ -10,7 +10,7 @@
 #include "interpreter/plan_file/plan_file.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe_ops.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::testing::plan_arguments_test {
 namespace {
@@ -19,7 +19,7 @@ constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
 // The block of `repeat` reads x and writes y.
 CompiledProgram CompiledLoop() {
-  const Program program = ProgramBuilder(DType::kInt64)
+  const Program program = TestProgram(DType::kInt64)
                               .Feed("go", {1})
                               .Feed("x", {-1})
                               .Declare("y", {-1})

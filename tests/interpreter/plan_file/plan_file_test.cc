@@ -21,7 +21,7 @@
 #include "tests/testing/plan_bytes.h"
 #include "tests/testing/plans.h"
 #include "tests/testing/probe_ops.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 #include "tests/testing/random_graph.h"
 #include "tests/testing/temp_folder.h"
 
@@ -254,7 +254,7 @@ TEST(PlanFileTest, RefusesIndicesOutOfRange) {
 }
 
 TEST(PlanFileTest, RefusesCapturesOutOfRange) {
-  const Program program = ProgramBuilder(DType::kInt64)
+  const Program program = TestProgram(DType::kInt64)
                               .Feed("go", {1})
                               .Feed("x", {-1})
                               .Declare("y", {-1})

@@ -8,7 +8,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe.h"
 #include "tests/testing/probe_cores.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::testing::folded_constants_test {
 namespace {
@@ -26,7 +26,7 @@ CoreOptions Options(bool fold = true) {
 
 // A constant, what is made of it and a parameter, fetched too, and a reader of both.
 Program Folding(int64_t size = 2) {
-  return ProgramBuilder(DType::kInt64)
+  return TestProgram(DType::kInt64)
       .Feed("x", {-1})
       .Param("w", {size})
       .Declare("c", {size})
@@ -134,7 +134,7 @@ TEST(FoldedConstantsTest, AMissingParameterIsToldAsBefore) {
 
 // An op in a block that is not entered does not fail.
 TEST(FoldedConstantsTest, OfABlockAreMadeWhenItRuns) {
-  const Program program = ProgramBuilder(DType::kInt64)
+  const Program program = TestProgram(DType::kInt64)
                               .Feed("go", {1})
                               .Feed("x", {-1})
                               .Param("w", {2})

@@ -12,7 +12,7 @@
 #include "interpreter/interpreter_core.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe_ops.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::testing::prepare_kernels_test {
 namespace {
@@ -111,7 +111,7 @@ Tensor Ones(int64_t size) {
   return Tensor::Of<int64_t>({size}, std::vector<int64_t>(static_cast<size_t>(size), 1));
 }
 
-ProgramBuilder Builder() { return ProgramBuilder(DType::kInt64); }
+TestProgram Builder() { return TestProgram(DType::kInt64); }
 
 std::unique_ptr<InterpreterCore> MakeCore(const Program& program, const CoreOptions& options,
                                           std::shared_ptr<Scope> scope = nullptr) {
@@ -240,7 +240,7 @@ TEST(PrepareKernelsTest, TakesNoParameterOfAnotherDType) {
 // Each once, whichever thread does it, under every scheduler with threads.
 TEST(PrepareKernelsTest, SharesManyInstructions) {
   constexpr int kOps = 300;
-  ProgramBuilder builder = Builder().Feed("x", {-1});
+  TestProgram builder = Builder().Feed("x", {-1});
   for (int i = 0; i < kOps; ++i) {
     builder.Call("keep", {"x"}, absl::StrCat("y", i), {{"tag", i}});
   }

@@ -13,7 +13,7 @@
 #include "interpreter/interpreter_core.h"
 #include "tests/testing/differential.h"
 #include "tests/testing/matchers.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 #include "tests/testing/sample.h"
 
 namespace interp::testing::scheduler_test {
@@ -70,9 +70,9 @@ TEST(SchedulerStressTest, GrowthAndRowsOnDevicesAgreeWithTheReference) {
 // A loop over "v" and its way back, which reads the "v" that the loop found and overwrites it, as
 // the main block does on a stream of its own.
 Program LoopAndWayBack() {
-  ProgramBuilder builder(DType::kInt64);
+  TestProgram builder(DType::kInt64);
   const auto mix = [&](const std::string& input, const std::string& output, int32_t tag) {
-    ProgramBuilder::Attrs attrs = {{"tag", tag}};
+    TestProgram::Attrs attrs = {{"tag", tag}};
     if (builder.current_block() == 0) attrs.push_back({"execution_stream", std::string("own0")});
     builder.Call("mix", {input}, output, attrs);
   };
@@ -120,7 +120,7 @@ TEST(SchedulerStressTest, WaysBackKeepTheirValuesApart) {
 }
 
 // Reads "var" of a block, gives it another shape, and reads it again.
-void GiveOtherShape(ProgramBuilder& builder, const std::string& var) {
+void GiveOtherShape(TestProgram& builder, const std::string& var) {
   const auto update = [&](int32_t tag) {
     builder.AddOp("update", {{"Param", {"w"}}, {"X", {var}}}, {{"ParamOut", {"w"}}},
                   {{"tag", tag}});
@@ -143,7 +143,7 @@ void ExpectAllVariantsToAgree(const DifferentialCase& test) {
 
 // Each step starts with the shape that the loop's trip left, and has another when it ends.
 TEST(SchedulerStressTest, WaysBackGiveVariablesOfTheLoopOtherShapes) {
-  ProgramBuilder builder(DType::kInt64);
+  TestProgram builder(DType::kInt64);
   builder.Feed("x", {-1, 4}).Feed("n", {1}).Param("w", {4}).DeclareSteps("steps").Open();
   builder.Call("mix", {"x"}, "u", {{"tag", 4}});
   builder.Close("repeat", {{"Condition", {"n"}}}, {{"Steps", {"steps"}}}).Open(1);
@@ -153,7 +153,7 @@ TEST(SchedulerStressTest, WaysBackGiveVariablesOfTheLoopOtherShapes) {
 }
 
 TEST(SchedulerStressTest, BlocksGiveTheirEntriesOtherShapes) {
-  ProgramBuilder builder(DType::kInt64);
+  TestProgram builder(DType::kInt64);
   builder.Feed("x", {-1, 4}).Feed("n", {1}).Param("w", {4}).Open();
   builder.Declare("row", {4}).Declare("state", {1});
   GiveOtherShape(builder, "row");
@@ -166,7 +166,7 @@ TEST(SchedulerStressTest, BlocksGiveTheirEntriesOtherShapes) {
 
 // What the kernel gives a block lies on the host, also where a device writes it in the block.
 TEST(SchedulerStressTest, BlocksUpdateTheirEntriesOnDevices) {
-  ProgramBuilder builder(DType::kInt64);
+  TestProgram builder(DType::kInt64);
   builder.Feed("x", {-1, 4}).Feed("n", {1}).Param("w", {4}).Open();
   builder.Declare("row", {4}).Declare("state", {4});
   builder.AddOp("update", {{"Param", {"state"}}, {"X", {"row"}}}, {{"ParamOut", {"state"}}},
@@ -180,7 +180,7 @@ TEST(SchedulerStressTest, BlocksUpdateTheirEntriesOnDevices) {
 
 // A loop in a way back looks at a condition that the forward loop left and it changes itself.
 TEST(SchedulerStressTest, LoopsInWaysBackFollowWhatTheyInherit) {
-  ProgramBuilder builder(DType::kInt64);
+  TestProgram builder(DType::kInt64);
   builder.Feed("x", {-1, 4}).Feed("n", {1}).Param("w", {4}).DeclareSteps("steps").Open();
   builder.Call("mix", {"x"}, "u", {{"tag", 1}});
   builder.Close("repeat", {{"Condition", {"n"}}}, {{"Steps", {"steps"}}}).Open(1).Open();
@@ -192,7 +192,7 @@ TEST(SchedulerStressTest, LoopsInWaysBackFollowWhatTheyInherit) {
 
 // The same one block further in: the block between has the condition from outside.
 TEST(SchedulerStressTest, LoopsInWaysBackFollowWhatBlocksAroundThemHave) {
-  ProgramBuilder builder(DType::kInt64);
+  TestProgram builder(DType::kInt64);
   builder.Feed("x", {-1, 4}).Feed("n", {1}).Param("w", {4}).DeclareSteps("outer");
   builder.Call("mix", {"x"}, "c", {{"tag", 5}}).Open();
   builder.DeclareSteps("inner").Open().Call("mix", {"c"}, "u", {{"tag", 6}});
@@ -211,7 +211,7 @@ TEST(SchedulerStressTest, LoopsInWaysBackFollowWhatBlocksAroundThemHave) {
 
 // What runs a block and writes a variable that the block reads does not update it.
 TEST(SchedulerStressTest, ResultsTakeTheNamesOfWhatTheirBlocksRead) {
-  ProgramBuilder builder(DType::kInt64);
+  TestProgram builder(DType::kInt64);
   builder.Feed("x", {-1, 4}).Feed("n", {1}).Param("w", {4});
   builder.Call("mix", {"x"}, "v", {{"tag", 1}}).Call("mix", {"v"}, "r", {{"tag", 2}}).Open();
   builder.Declare("row", {4}).Declare("state", {1});

@@ -13,7 +13,7 @@
 #include "interpreter/interpreter_core.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe_ops.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 #include "tests/testing/random_graph.h"
 
 namespace {
@@ -102,7 +102,7 @@ TEST_P(WarmRunTest, AllocatesTheResultAlone) {
 // A loop within a loop: frames are kept, and trips find their memory in the pool.
 TEST_P(WarmRunTest, TripsOfLoopsAllocateNothing) {
   if (!kCounts) GTEST_SKIP();
-  ProgramBuilder builder(DType::kInt64);
+  TestProgram builder(DType::kInt64);
   builder.Feed("x", {-1, 4}).Feed("n", {1}).Call("mix", {"x"}, "sum", {{"tag", 1}});
   builder.Open().Call("mix", {"sum", "x"}, "a", {{"tag", 2}});
   builder.Open().Call("mix", {"a", "sum"}, "b", {{"tag", 3}}).Call("mix", {"b"}, "c", {{"tag", 4}});

@@ -9,7 +9,7 @@
 
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe_ops.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::testing::evaluation_test {
 namespace {
@@ -46,7 +46,7 @@ const OpRegistry& Ops() {
 Tensor MeanOver(const std::vector<int64_t>& rows) {
   CoreOptions options;
   options.ops = &Ops();
-  const Program program = ProgramBuilder(DType::kInt64)
+  const Program program = TestProgram(DType::kInt64)
                               .Feed("x", {-1, 2})
                               .Call("spread", {"x"}, "y")
                               .Fetch("y")

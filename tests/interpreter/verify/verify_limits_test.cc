@@ -9,7 +9,7 @@
 #include "interpreter/verify/verify_plan.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/plans.h"
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 #include "tests/testing/sample.h"
 
 namespace interp::testing::verify_limits_test {
@@ -89,7 +89,7 @@ TEST(VerifyLimitsTest, HostilePlansOnlyFail) {
 // `inputs` inputs each, drawn from the last `reach` values.
 Program RandomDag(int num_ops, int inputs, int reach) {
   std::mt19937 random(1);
-  ProgramBuilder builder(DType::kInt64);
+  TestProgram builder(DType::kInt64);
   builder.Feed("v0", {2});
   for (int i = 1; i <= num_ops; ++i) {
     std::vector<std::string> from;

@@ -1,16 +1,16 @@
-#include "tests/testing/program_builder.h"
+#include "tests/testing/test_program.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/each_argument.h"
 
 namespace interp::testing {
 
-ProgramBuilder::ProgramBuilder(DType dtype) : dtype_(dtype) {
+TestProgram::TestProgram(DType dtype) : dtype_(dtype) {
   program_.blocks.emplace_back();
   positions_.emplace_back();
 }
 
-Var& ProgramBuilder::Add(const std::string& name, Dims dims, std::optional<DType> dtype) {
+Var& TestProgram::Add(const std::string& name, Dims dims, std::optional<DType> dtype) {
   const VarId id = program_.Intern(name);
   std::vector<Var>& vars = current().vars;
   const auto [position, is_new] = positions_[current_].try_emplace(id, vars.size());
@@ -22,13 +22,13 @@ Var& ProgramBuilder::Add(const std::string& name, Dims dims, std::optional<DType
   return var;
 }
 
-ProgramBuilder& ProgramBuilder::Feed(const std::string& name, Dims dims,
+TestProgram& TestProgram::Feed(const std::string& name, Dims dims,
                                      std::optional<DType> dtype) {
   feeds_.push_back(Add(name, std::move(dims), dtype).id);
   return *this;
 }
 
-ProgramBuilder& ProgramBuilder::Param(const std::string& name, Dims dims,
+TestProgram& TestProgram::Param(const std::string& name, Dims dims,
                                       std::optional<DType> dtype) {
   Var& var = Add(name, std::move(dims), dtype);
   var.persistable = true;
@@ -36,23 +36,23 @@ ProgramBuilder& ProgramBuilder::Param(const std::string& name, Dims dims,
   return *this;
 }
 
-ProgramBuilder& ProgramBuilder::Declare(const std::string& name, Dims dims,
+TestProgram& TestProgram::Declare(const std::string& name, Dims dims,
                                         std::optional<DType> dtype) {
   Add(name, std::move(dims), dtype);
   return *this;
 }
 
-ProgramBuilder& ProgramBuilder::DeclareArray(const std::string& name) {
+TestProgram& TestProgram::DeclareArray(const std::string& name) {
   Add(name, {}, DType::kUndefined).kind = VarKind::kLodTensorArray;
   return *this;
 }
 
-ProgramBuilder& ProgramBuilder::DeclareRows(const std::string& name, Dims dims) {
+TestProgram& TestProgram::DeclareRows(const std::string& name, Dims dims) {
   Add(name, std::move(dims), {}).kind = VarKind::kSelectedRows;
   return *this;
 }
 
-std::vector<Slot> ProgramBuilder::Intern(const Slots& slots) {
+std::vector<Slot> TestProgram::Intern(const Slots& slots) {
   std::vector<Slot> interned;
   for (const auto& [name, args] : slots) {
     Slot& slot = interned.emplace_back();
@@ -62,7 +62,7 @@ std::vector<Slot> ProgramBuilder::Intern(const Slots& slots) {
   return interned;
 }
 
-const Var* ProgramBuilder::Find(VarId id) const {
+const Var* TestProgram::Find(VarId id) const {
   for (int32_t block = current_; block >= 0; block = program_.blocks[block].parent_idx) {
     const auto found = positions_[block].find(id);
     if (found != positions_[block].end()) return &program_.blocks[block].vars[found->second];
@@ -74,7 +74,7 @@ const Var* ProgramBuilder::Find(VarId id) const {
   return nullptr;
 }
 
-ProgramBuilder& ProgramBuilder::AddOp(const std::string& type, const Slots& inputs,
+TestProgram& TestProgram::AddOp(const std::string& type, const Slots& inputs,
                                       const Slots& outputs, const Attrs& attrs) {
   Op op;
   op.type = type;
@@ -93,12 +93,12 @@ ProgramBuilder& ProgramBuilder::AddOp(const std::string& type, const Slots& inpu
   return *this;
 }
 
-ProgramBuilder& ProgramBuilder::DeclareSteps(const std::string& name) {
+TestProgram& TestProgram::DeclareSteps(const std::string& name) {
   Add(name, {}, DType::kUndefined).kind = VarKind::kStepScopes;
   return *this;
 }
 
-ProgramBuilder& ProgramBuilder::Open(int32_t forward_block) {
+TestProgram& TestProgram::Open(int32_t forward_block) {
   const auto index = static_cast<int32_t>(program_.blocks.size());
   Block& block = program_.blocks.emplace_back();
   block.idx = index;
@@ -110,37 +110,32 @@ ProgramBuilder& ProgramBuilder::Open(int32_t forward_block) {
   return *this;
 }
 
-ProgramBuilder& ProgramBuilder::Close(const std::string& type, const Slots& inputs,
+TestProgram& TestProgram::Close(const std::string& type, const Slots& inputs,
                                       const Slots& outputs, Attrs attrs) {
   attrs.emplace_back("sub_block", BlockIndex{current_});
   current_ = current().parent_idx;
   return AddOp(type, inputs, outputs, attrs);
 }
 
-ProgramBuilder& ProgramBuilder::Call(const std::string& type, std::vector<std::string> inputs,
+TestProgram& TestProgram::Call(const std::string& type, std::vector<std::string> inputs,
                                      std::vector<std::string> outputs, const Attrs& attrs) {
   Slots in;
   if (!inputs.empty()) in.emplace_back("X", std::move(inputs));
   return AddOp(type, in, {{"Out", std::move(outputs)}}, attrs);
 }
 
-ProgramBuilder& ProgramBuilder::Call(const std::string& type, std::vector<std::string> inputs,
+TestProgram& TestProgram::Call(const std::string& type, std::vector<std::string> inputs,
                                      const std::string& output, const Attrs& attrs) {
   return Call(type, std::move(inputs), std::vector<std::string>{output}, attrs);
 }
 
-ProgramBuilder& ProgramBuilder::Inplace(int32_t input, int32_t output) {
-  current().ops.back().inplace.push_back({input, output});
-  return *this;
-}
-
-ProgramBuilder& ProgramBuilder::Fetch(const std::string& name) {
+TestProgram& TestProgram::Fetch(const std::string& name) {
   fetches_.push_back(program_.Intern(name));
   return *this;
 }
 
-Program ProgramBuilder::Build() const {
-  ProgramBuilder whole = *this;
+Program TestProgram::Build() const {
+  TestProgram whole = *this;
   std::vector<Op> ops;
   const auto add_list = [&](const std::string& name, VarKind kind) {
     Var& var = whole.Add(name, {}, DType::kUndefined);
@@ -169,8 +164,8 @@ Program ProgramBuilder::Build() const {
   return std::move(whole.program_);
 }
 
-Program Chain(const std::string& type, int num_ops, ProgramBuilder::Dims dims, DType dtype) {
-  ProgramBuilder builder(dtype);
+Program Chain(const std::string& type, int num_ops, TestProgram::Dims dims, DType dtype) {
+  TestProgram builder(dtype);
   builder.Feed("x", std::move(dims));
   std::string last = "x";
   for (int i = 0; i < num_ops; ++i) {

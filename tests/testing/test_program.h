@@ -1,4 +1,4 @@
-// ProgramBuilder: programs for tests, a line an op.
+// TestProgram: makes programs for tests, a line an op.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace interp::testing {
 
-//   Program program = ProgramBuilder()
+//   Program program = TestProgram()
 //                         .Feed("x", {2, 3})
 //                         .Call("relu", {"x"}, "a")
 //                         .Call("relu", {"a"}, "b")
@@ -20,40 +20,38 @@ namespace interp::testing {
 //
 // Variables that an op writes and nobody declared are declared with the builder's dtype and the
 // dims of the op's first input.
-class ProgramBuilder {
+class TestProgram {
  public:
   using Dims = std::vector<int64_t>;
   using Slots = std::vector<std::pair<std::string, std::vector<std::string>>>;
   using Attrs = std::vector<std::pair<std::string, AttrValue>>;
 
-  explicit ProgramBuilder(DType dtype = DType::kFloat32);
+  explicit TestProgram(DType dtype = DType::kFloat32);
 
   // Declare a variable: fed in the order of the calls, a parameter, any other.
-  ProgramBuilder& Feed(const std::string& name, Dims dims, std::optional<DType> dtype = {});
-  ProgramBuilder& Param(const std::string& name, Dims dims, std::optional<DType> dtype = {});
-  ProgramBuilder& Declare(const std::string& name, Dims dims, std::optional<DType> dtype = {});
-  ProgramBuilder& DeclareArray(const std::string& name);
-  ProgramBuilder& DeclareSteps(const std::string& name);
-  ProgramBuilder& DeclareRows(const std::string& name, Dims dims);
+  TestProgram& Feed(const std::string& name, Dims dims, std::optional<DType> dtype = {});
+  TestProgram& Param(const std::string& name, Dims dims, std::optional<DType> dtype = {});
+  TestProgram& Declare(const std::string& name, Dims dims, std::optional<DType> dtype = {});
+  TestProgram& DeclareArray(const std::string& name);
+  TestProgram& DeclareSteps(const std::string& name);
+  TestProgram& DeclareRows(const std::string& name, Dims dims);
 
   // Adds an op with all inputs in slot X and all outputs in slot Out.
-  ProgramBuilder& Call(const std::string& type, std::vector<std::string> inputs,
+  TestProgram& Call(const std::string& type, std::vector<std::string> inputs,
                        std::vector<std::string> outputs, const Attrs& attrs = {});
-  ProgramBuilder& Call(const std::string& type, std::vector<std::string> inputs,
+  TestProgram& Call(const std::string& type, std::vector<std::string> inputs,
                        const std::string& output, const Attrs& attrs = {});
-  ProgramBuilder& AddOp(const std::string& type, const Slots& inputs, const Slots& outputs,
+  TestProgram& AddOp(const std::string& type, const Slots& inputs, const Slots& outputs,
                         const Attrs& attrs = {});
   int32_t current_block() const { return current_; }
   // Starts a block within the current one: what follows is declared and added there. Variables of
   // enclosing blocks, and of the forward block if this is its gradient, may be used.
-  ProgramBuilder& Open(int32_t forward_block = -1);
+  TestProgram& Open(int32_t forward_block = -1);
   // Ends it and adds the op that runs it. An output that nobody declared gets dims [-1].
-  ProgramBuilder& Close(const std::string& type, const Slots& inputs, const Slots& outputs,
+  TestProgram& Close(const std::string& type, const Slots& inputs, const Slots& outputs,
                         Attrs attrs = {});
-  // Marks the last op's output argument as using the memory of an input argument.
-  ProgramBuilder& Inplace(int32_t input, int32_t output);
   // Fetched in the order of the calls. REQUIRES: in no block.
-  ProgramBuilder& Fetch(const std::string& name);
+  TestProgram& Fetch(const std::string& name);
 
   // The program, with feed ops in front and fetch ops at the end where there are feeds and fetches.
   Program Build() const;
@@ -75,7 +73,7 @@ class ProgramBuilder {
 
 // x -> op -> ... -> op -> out: `num_ops` ops of one type in a row, "x" fed, the last result
 // fetched.
-Program Chain(const std::string& type, int num_ops, ProgramBuilder::Dims dims,
+Program Chain(const std::string& type, int num_ops, TestProgram::Dims dims,
               DType dtype = DType::kFloat32);
 
 }  // namespace interp::testing
