@@ -5,7 +5,6 @@
 
 #include <math.h>  // puts the overloads of <cmath> where device code expects them
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -55,8 +54,6 @@ struct alignas(8) uint2 {
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
-inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
-inline int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
 
 namespace interp::cuda_emulation {
 
@@ -76,8 +73,8 @@ struct SourcePlace {
 // Blocks the thread until all of its block wait at this very place.
 void Barrier(SourcePlace where);
 // Blocks the thread until all lanes of `mask` do the same. A shuffle gives the `bits` that lane
-// `source` brought, a vote a bit for each lane that brought other than 0.
-enum class WarpOperation : int8_t { kSync, kShuffle, kVote };
+// `source` brought.
+enum class WarpOperation : int8_t { kSync, kShuffle };
 uint64_t Exchange(WarpOperation operation, unsigned mask, uint64_t bits, int source,
                   SourcePlace where);
 // Tells the shadow memory that an atomic operation follows.
@@ -180,19 +177,6 @@ T __shfl_xor_sync(unsigned mask, T value, int bits, int width = warpSize,
   const bool inside = source < (lane & ~(width - 1)) + width;
   return interp::cuda_emulation::Shuffle(mask, value, inside ? source : lane, {file, line});
 }
-inline unsigned __ballot_sync(unsigned mask, int predicate, const char* file = __builtin_FILE(),
-                              unsigned line = __builtin_LINE()) {
-  return static_cast<unsigned>(interp::cuda_emulation::Exchange(
-      interp::cuda_emulation::WarpOperation::kVote, mask, predicate != 0 ? 1 : 0, 0, {file, line}));
-}
-inline int __any_sync(unsigned mask, int predicate, const char* file = __builtin_FILE(),
-                      unsigned line = __builtin_LINE()) {
-  return __ballot_sync(mask, predicate, file, line) != 0 ? 1 : 0;
-}
-inline int __all_sync(unsigned mask, int predicate, const char* file = __builtin_FILE(),
-                      unsigned line = __builtin_LINE()) {
-  return __ballot_sync(mask, predicate == 0 ? 1 : 0, file, line) == 0 ? 1 : 0;
-}
 
 template <typename T>
 T atomicAdd(T* address, std::type_identity_t<T> value) {
@@ -208,23 +192,7 @@ T atomicMin(T* address, std::type_identity_t<T> value) {
   return interp::cuda_emulation::Atomically(address,
                                             [value](T old) { return value < old ? value : old; });
 }
-template <typename T>
-T atomicExch(T* address, std::type_identity_t<T> value) {
-  return interp::cuda_emulation::Atomically(address, [value](T) { return value; });
-}
-template <typename T>
-T atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> value) {
-  return interp::cuda_emulation::Atomically(
-      address, [expected, value](T old) { return old == expected ? value : old; });
-}
-template <typename T>
-T __ldg(const T* address) {
-  return *address;
-}
 inline unsigned __umulhi(unsigned a, unsigned b) {
   return static_cast<unsigned>(static_cast<uint64_t>(a) * b >> 32);
 }
-inline int __float_as_int(float x) { return std::bit_cast<int>(x); }
-inline float __int_as_float(int x) { return std::bit_cast<float>(x); }
-inline float rsqrtf(float x) { return 1.0f / sqrt(x); }
 // NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)

@@ -227,15 +227,12 @@ void GridRunner::TryRelease(uint32_t warp, unsigned mask, WarpOperation operatio
 
 void GridRunner::ReleaseLanes(uint32_t warp, unsigned lanes, unsigned live) {
   std::array<uint64_t, warpSize> brought = {};
-  uint64_t votes = 0;
   for (unsigned left = lanes; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
     brought[lane] = threads_[warp * warpSize + lane].bits;
-    if (brought[lane] != 0) votes |= uint64_t{1} << lane;
   }
   for (unsigned left = lanes; left != 0; left &= left - 1) {
     Thread& thread = threads_[warp * warpSize + std::countr_zero(left)];
-    if (thread.operation == WarpOperation::kVote) thread.bits = votes;
     if (thread.operation == WarpOperation::kShuffle) {
       const bool there = thread.source < warpSize && (lanes >> thread.source & 1) != 0;
       if (there) thread.bits = brought[thread.source];
