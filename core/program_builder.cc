@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/each_argument.h"
-#include "core/edit_op.h"
 #include "core/layer_helper.h"
 #include "core/op_role.h"
 #include "core/shape.h"

@@ -18,7 +18,6 @@
 #include "tools/core_flags.h"
 #include "tools/elapsed.h"
 #include "tools/feeds.h"
-#include "tools/flag_effects.h"
 #include "tools/interruption.h"
 #include "tools/load_generator.h"
 #include "tools/model.h"

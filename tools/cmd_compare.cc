@@ -14,7 +14,6 @@
 #include "core/annotate.h"
 #include "core/json_writer.h"
 #include "interpreter/interpreter_core.h"
-#include "passes/feed_fetch.h"
 #include "tools/commands.h"
 #include "tools/core_flags.h"
 #include "tools/feeds.h"

@@ -12,7 +12,6 @@
 #include "core/resource/random_state_file.h"
 #include "interpreter/analysis/graphs.h"
 #include "interpreter/interpreter_core.h"
-#include "passes/feed_fetch.h"
 #include "tools/boxes.h"
 #include "tools/commands.h"
 #include "tools/core_flags.h"

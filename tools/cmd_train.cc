@@ -8,7 +8,6 @@
 #include "tools/flag_effects.h"
 #include "tools/number_flag.h"
 #include "tools/outputs.h"
-#include "tools/sizes.h"
 #include "tools/slot_data.h"
 #include "tools/train_report.h"
 #include "tools/train_session.h"

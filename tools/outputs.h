@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "core/program.h"
 #include "core/status.h"
 #include "core/tensor.h"
 

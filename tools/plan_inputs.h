@@ -7,8 +7,8 @@
 #include "core/status.h"
 #include "core/tensor.h"
 #include "interpreter/interpreter_core.h"
+#include "interpreter/load_model.h"
 #include "interpreter/plan/plan.h"
-#include "tools/model.h"
 
 namespace interp {
 

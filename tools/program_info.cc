@@ -10,6 +10,7 @@
 #include "passes/feed_fetch.h"
 #include "passes/pipeline.h"
 #include "passes/readers.h"
+#include "tools/model.h"
 #include "tools/sizes.h"
 
 namespace interp {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "interpreter/inspect/memory_estimate.h"
-#include "tools/model.h"
+#include "interpreter/load_model.h"
 
 namespace interp {
 

@@ -3,7 +3,7 @@
 
 #include "core/status.h"
 #include "interpreter/inspect/program_html.h"
-#include "tools/model.h"
+#include "interpreter/load_model.h"
 
 namespace interp {
 

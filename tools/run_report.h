@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "core/json_writer.h"
 #include "core/storage/pool_ledger.h"
 #include "interpreter/run/graph_stats.h"
 #include "tools/boxes.h"

@@ -21,8 +21,8 @@
 #include "tools/core_flags.h"
 #include "tools/feed_values.h"
 #include "tools/feeds.h"
+#include "tools/model.h"
 #include "tools/names.h"
-#include "tools/sizes.h"
 
 namespace interp {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "core/status.h"
 #include "core/tensor.h"
+#include "interpreter/load_model.h"
 #include "interpreter/plan/plan.h"
 #include "tools/feeds.h"
-#include "tools/model.h"
 
 namespace interp {
 

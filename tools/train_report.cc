@@ -7,7 +7,6 @@
 #include "absl/strings/str_format.h"
 #include "core/terminal_text.h"
 #include "tools/run_report.h"
-#include "tools/sizes.h"
 #include "tools/train_log.h"
 
 namespace interp {

@@ -9,7 +9,6 @@
 #include "tools/pipeline_report.h"
 #include "tools/profile.h"
 #include "tools/progress.h"
-#include "tools/summary.h"
 
 namespace interp {
 

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "core/status.h"
-#include "core/tensor.h"
 #include "interpreter/plan/plan.h"
 #include "interpreter/train/dataset.h"
 

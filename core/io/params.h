@@ -23,7 +23,6 @@
 #include "core/buffer.h"
 #include "core/io/param_decl.h"
 #include "core/io/param_record.h"
-#include "core/program.h"
 #include "core/status.h"
 #include "core/tensor.h"
 

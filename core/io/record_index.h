@@ -8,7 +8,6 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "core/io/recordio.h"
 #include "core/status.h"
 
 namespace interp {

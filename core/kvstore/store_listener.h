@@ -7,7 +7,6 @@
 #include <mutex>
 
 #include "core/comm/rings.h"
-#include "core/kvstore/store_messages.h"
 #include "core/kvstore/store_server.h"
 
 namespace interp {

@@ -7,7 +7,6 @@
 
 #include "core/array/array_runtime.h"
 #include "core/array/invoke.h"
-#include "core/device/sim_device.h"
 
 namespace interp {
 namespace {

@@ -12,6 +12,7 @@
 
 #include "tests/testing/devices.h"
 #include "tests/testing/engines.h"
+#include "tests/testing/sample.h"
 
 namespace interp::engine::engine_device_test {
 namespace {

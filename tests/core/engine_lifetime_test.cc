@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/testing/engines.h"
+#include "tests/testing/sample.h"
 
 namespace interp::engine {
 namespace {

@@ -15,6 +15,7 @@
 
 #include "tests/testing/engines.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/sample.h"
 
 namespace interp::engine {
 namespace {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "core/program_parse.h"
-#include "core/storage/aligned_memory.h"
 #include "tests/testing/matchers.h"
 
 namespace interp::param_decl_test {

@@ -25,7 +25,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "core/io/params.h"
 #include "passes/feed_fetch.h"
 #include "tests/cuda/both_places.h"
 #include "tests/cuda_emulation/emulation.h"

@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/dtype.h"
 #include "tests/cuda/device_array.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/one_op.h"

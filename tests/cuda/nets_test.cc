@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/io/params.h"
 #include "passes/minimize.h"
 #include "tests/cuda/both_places.h"
 #include "tests/cuda/kernel_test.h"

@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "core/io/params.h"
 #include "interpreter/plan_file/plan_file.h"
 #include "tests/testing/probe_ops.h"
 #include "tests/testing/random_graph.h"

@@ -10,7 +10,6 @@
 #include "core/program_print.h"
 #include "tests/testing/differential.h"
 #include "tests/testing/matchers.h"
-#include "tests/testing/probe_ops.h"
 
 namespace interp::testing {
 namespace {

@@ -1,4 +1,5 @@
 // What is read of the parameters of a packed plan whose kernels have packed their weights.
+#include "interpreter/plan_file/plan_file.h"
 #include "tests/testing/packed_plans.h"
 #include "tests/testing/test_program.h"
 

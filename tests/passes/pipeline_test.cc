@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "core/program_parse.h"
-#include "core/program_print.h"
 #include "tests/testing/fake_ops.h"
 
 namespace interp {

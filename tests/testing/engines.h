@@ -11,7 +11,6 @@
 
 #include "core/engine/engine.h"
 #include "tests/testing/matchers.h"
-#include "tests/testing/sample.h"
 
 namespace interp::testing {
 

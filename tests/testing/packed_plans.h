@@ -11,9 +11,7 @@
 
 #include "interpreter/interpreter_core.h"
 #include "interpreter/plan/packed_constants.h"
-#include "interpreter/plan_file/plan_file.h"
 #include "tests/testing/matchers.h"
-#include "tests/testing/plan_bytes.h"
 
 namespace interp::testing {
 

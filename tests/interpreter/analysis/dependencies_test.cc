@@ -8,8 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/program_print.h"
-#include "interpreter/analysis/storage.h"
-#include "interpreter/compile/build_plan.h"
 #include "passes/pipeline.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/plans.h"

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "core/program_print.h"
-#include "interpreter/compile/build_plan.h"
 #include "passes/pipeline.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/plans.h"

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "interpreter/compile/build_plan.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/plans.h"
 #include "tests/testing/test_program.h"

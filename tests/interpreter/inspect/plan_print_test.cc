@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/program_parse.h"
-#include "interpreter/compile/build_plan.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/plans.h"
 #include "tests/testing/random_graph.h"

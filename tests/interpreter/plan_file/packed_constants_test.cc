@@ -7,7 +7,6 @@
 
 #include "core/packed_arrays.h"
 #include "interpreter/interpreter_core.h"
-#include "interpreter/load_model.h"
 #include "interpreter/plan_file/plan_file.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/packed_plans.h"

@@ -9,7 +9,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/io/file.h"
-#include "core/io/params.h"
 #include "core/program_parse.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe_ops.h"

@@ -5,7 +5,6 @@
 
 #include <functional>
 
-#include "interpreter/compile/build_plan.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/plans.h"
 #include "tests/testing/random_graph.h"

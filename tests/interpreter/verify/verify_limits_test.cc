@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <random>
 
-#include "interpreter/compile/build_plan.h"
 #include "interpreter/verify/verify_plan.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/plans.h"

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/program_print.h"
-#include "interpreter/compile/build_plan.h"
 #include "passes/pipeline.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/mutations.h"
