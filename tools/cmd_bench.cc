@@ -95,7 +95,7 @@ absl::Status ParseNumbers(const BenchFlags& flags, Task& task) {
   INTERP_ASSIGN_OR_RETURN(task.core, MakeCoreOptions(flags.plan, flags.run));
   // Each stream gets its share of the CPUs unless it is told.
   task.core.num_threads = flags.run.threads;
-  task.core.random_seed = flags.feeds.seed;
+  task.core.random_seed = flags.feeds.limits.seed;
   INTERP_ASSIGN_OR_RETURN(task.timeout, ParseTimeout(flags.run.timeout));
   INTERP_ASSIGN_OR_RETURN(task.duration, Annotate(ParseDuration(flags.duration), "--duration"));
   if (flags.streams == "auto") {
@@ -112,7 +112,7 @@ absl::Status ParseNumbers(const BenchFlags& flags, Task& task) {
 
 absl::Status ReadTensors(const BenchFlags& flags, const Model& model, Task& task) {
   INTERP_ASSIGN_OR_RETURN(task.feeds, ReadFeeds(model.program, flags.feeds));
-  INTERP_RETURN_IF_ERROR(AddRandomFeeds(model.program, flags.feeds.seed, task.feeds));
+  INTERP_RETURN_IF_ERROR(AddRandomFeeds(model.program, flags.feeds.limits.seed, task.feeds));
   AddDefaultLods(model.program, task.feeds);
   INTERP_ASSIGN_OR_RETURN(task.fetches, FetchNames(model.program, flags.fetches));
   for (const auto& [name, feed] : task.feeds) {
@@ -234,7 +234,7 @@ absl::Status Measure(const BenchFlags& flags, const Task& task, const std::vecto
   LoadOptions options{.num_threads = predictor.num_streams(), .stop = stop};
   INTERP_RETURN_IF_ERROR(WarmUp(options, flags.warmup, call));
   options.duration = task.duration;
-  options.seed = flags.feeds.seed;
+  options.seed = flags.feeds.limits.seed;
   if (flags.rate > 0) options.rate = flags.rate;
   INTERP_ASSIGN_OR_RETURN(LoadResult load, GenerateLoad(options, call));
   result.elapsed_ms = load.elapsed_ms;

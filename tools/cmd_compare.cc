@@ -115,7 +115,7 @@ struct Prepared {
 
 absl::StatusOr<Prepared> Prepare(const Side& side, const CompareFlags& flags, ExitCode& blame) {
   blame = ExitCode::kUsage;
-  INTERP_ASSIGN_OR_RETURN(const CoreOptions options, ParseSideFlags(side.flags, flags.feeds.seed));
+  INTERP_ASSIGN_OR_RETURN(const CoreOptions options, ParseSideFlags(side.flags, flags.feeds.limits.seed));
   INTERP_RETURN_IF_ERROR(CheckReadAgain(side.model));
   blame = ExitCode::kModelUnusable;
   INTERP_ASSIGN_OR_RETURN(
@@ -125,7 +125,7 @@ absl::StatusOr<Prepared> Prepare(const Side& side, const CompareFlags& flags, Ex
     return InvalidArgument(model.path, ": expected a program; a plan has been decided");
   }
   INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> feeds, ReadFeeds(model.program, flags.feeds));
-  INTERP_RETURN_IF_ERROR(AddRandomFeeds(model.program, flags.feeds.seed, feeds));
+  INTERP_RETURN_IF_ERROR(AddRandomFeeds(model.program, flags.feeds.limits.seed, feeds));
   AddDefaultLods(model.program, feeds);
   INTERP_ASSIGN_OR_RETURN(const std::vector<std::string> fetches,
                           FetchNames(model.program, flags.fetches));

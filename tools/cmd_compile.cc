@@ -158,14 +158,14 @@ absl::Status Pack(const CompileFlags& flags, std::vector<NamedTensor> given,
                   const std::shared_ptr<Scope>& scope, CompiledProgram& compiled, ExitCode& blame) {
   blame = ExitCode::kUsage;
   INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> feeds,
-                          FeedsOfPlan(compiled, flags.feeds.seed, std::move(given)));
+                          FeedsOfPlan(compiled, flags.feeds.limits.seed, std::move(given)));
   RunOptions run;
   INTERP_ASSIGN_OR_RETURN(run.timeout, ParseTimeout(flags.timeout));
   blame = ExitCode::kModelUnusable;
   PackedConstants packed = TakeParameters(compiled.program, *scope);
   CoreOptions options;
   options.num_threads = flags.threads;
-  options.random_seed = flags.feeds.seed;
+  options.random_seed = flags.feeds.limits.seed;
   options.check_feed_shapes = !flags.no_check_shape;
   INTERP_ASSIGN_OR_RETURN(const auto core, InterpreterCore::Create(compiled, scope, options));
   INTERP_RETURN_IF_ERROR(core->CheckParameters());

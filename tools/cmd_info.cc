@@ -242,7 +242,7 @@ absl::Status CheckInfoFlags(const InfoFlags& flags, const CLI::App& command) {
   const bool runs = !flags.feeds.shapes.empty() || !flags.feeds.feeds.empty();
   INTERP_RETURN_IF_ERROR(CheckEffect(command, {"--feed-lod", "--max-file-memory", "--seed"}, runs,
                                      "without --shape or --feed"));
-  return MaxFileBytes(flags.feeds).status();
+  return MaxFileBytes(flags.feeds.limits).status();
 }
 
 ExitCode ShowProgram(const InfoFlags& flags, const CLI::App& command) {

@@ -113,7 +113,7 @@ absl::StatusOr<Inputs> ReadInputs(const Model& model, const RunCommandFlags& fla
     INTERP_ASSIGN_OR_RETURN(inputs.labels, Annotate(ReadLabels(flags.labels), "--labels"));
   }
   if (!flags.expect.empty()) {
-    INTERP_ASSIGN_OR_RETURN(const size_t max_bytes, MaxFileBytes(flags.feeds));
+    INTERP_ASSIGN_OR_RETURN(const size_t max_bytes, MaxFileBytes(flags.feeds.limits));
     INTERP_ASSIGN_OR_RETURN(inputs.expected,
                             Annotate(ReadNpz(flags.expect, max_bytes), "--expect"));
     if (inputs.expected.empty()) return InvalidArgument("--expect: there are no arrays in it");
@@ -178,9 +178,9 @@ absl::Status StartRandom(const RunCommandFlags& flags, const CLI::App& command,
   const absl::StatusOr<RandomState> state = ReadRandomState(flags.random_state);
   if (absl::IsNotFound(state.status())) return absl::OkStatus();
   INTERP_RETURN_IF_ERROR(state.status());
-  if (command.count("--seed") > 0 && state->seed != flags.feeds.seed) {
+  if (command.count("--seed") > 0 && state->seed != flags.feeds.limits.seed) {
     return InvalidArgument("'", flags.random_state, "' goes on with seed ", state->seed,
-                           ", but --seed is ", flags.feeds.seed);
+                           ", but --seed is ", flags.feeds.limits.seed);
   }
   core.SetRandomState(*state);
   return absl::OkStatus();
@@ -361,7 +361,7 @@ absl::StatusOr<Prepared> Prepare(const RunCommandFlags& flags, const CLI::App& c
   PlanFlags plan = flags.plan;
   plan.keeps_state = !flags.save.empty();
   INTERP_ASSIGN_OR_RETURN(CoreOptions options, MakeCoreOptions(plan, flags.run));
-  options.random_seed = flags.feeds.seed;
+  options.random_seed = flags.feeds.limits.seed;
   options.rings = flags.rings;
   INTERP_ASSIGN_OR_RETURN(run.options.timeout, ParseTimeout(flags.run.timeout));
   INTERP_ASSIGN_OR_RETURN(run.stall_time, StallTime(flags.watch));

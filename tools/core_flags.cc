@@ -213,7 +213,7 @@ void AddSimFlags(CLI::App& command, RunFlags& run) {
   const auto add = [&](const char* name, auto& value, const char* help) {
     return command.add_option(name, value, help)->capture_default_str()->group(kSimGroup);
   };
-  add("--schedule-seed", run.seed, "of the shuffle scheduler and of simulated delays")
+  add("--schedule-seed", run.schedule_seed, "of the shuffle scheduler and of simulated delays")
       ->transform(WholeFromZero());
   add("--sim-memory", flags.memory, "of each device, as in 64M");
   command
@@ -233,7 +233,7 @@ void AddSimFlags(CLI::App& command, RunFlags& run) {
 
 absl::StatusOr<SimOptions> MakeSimOptions(const RunFlags& run) {
   const SimFlags& flags = run.sim;
-  SimOptions options{.seed = run.seed};
+  SimOptions options{.seed = run.schedule_seed};
   INTERP_ASSIGN_OR_RETURN(const uint64_t memory,
                           Annotate(ParseBytes(flags.memory), "--sim-memory"));
   if (memory < kBufferAlignment || memory > kMaxSimBytes) {
@@ -404,7 +404,7 @@ absl::StatusOr<CoreOptions> MakeCoreOptions(const PlanFlags& plan, const RunFlag
   INTERP_ASSIGN_OR_RETURN(options.plan, MakePlanOptions(plan));
   INTERP_ASSIGN_OR_RETURN(options.gc, MakeGcOptions(run));
   options.cuda_graphs = run.cuda_graph;
-  options.schedule_seed = run.seed;
+  options.schedule_seed = run.schedule_seed;
   INTERP_ASSIGN_OR_RETURN(options.sim, MakeSimOptions(run));
   INTERP_RETURN_IF_ERROR(DefaultPipeline(options.passes).status());
   return options;

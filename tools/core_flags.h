@@ -72,7 +72,7 @@ struct RunFlags {
   std::string gc = "fast";
   std::string gc_threshold;
   bool cuda_graph = false;
-  uint64_t seed = 0;
+  uint64_t schedule_seed = 0;
   SimFlags sim;
 };
 void AddRunFlags(CLI::App& command, RunFlags& flags);

@@ -157,32 +157,32 @@ void AddFeedFlags(CLI::App& command, FeedFlags& flags) {
                   "name=raw:file:float32:1x3x224x224, or name=image:cat.jpg,size=224; repeatable");
   AddRepeatedFlag(command, "--feed-lod", flags.lods,
                   "LoD of a feed, as in words=0,2,5; levels separated by '/'; repeatable");
-  command.add_option("--max-file-memory", flags.max_file_memory,
+  command.add_option("--max-file-memory", flags.limits.max_file_memory,
                      "most that the arrays of one file of feeds may take, as in 512M; default 16G");
-  command.add_option("--seed", flags.seed, "seed of random feeds and of random ops")
+  command.add_option("--seed", flags.limits.seed, "seed of random feeds and of random ops")
       ->transform(WholeFromZero())
       ->capture_default_str();
 }
 
-absl::StatusOr<size_t> MaxFileBytes(const FeedFlags& flags) {
-  if (flags.max_file_memory.empty()) return kMaxArrayBytes;
+absl::StatusOr<size_t> MaxFileBytes(const DataLimits& limits) {
+  if (limits.max_file_memory.empty()) return kMaxArrayBytes;
   INTERP_ASSIGN_OR_RETURN(const uint64_t bytes,
-                          Annotate(ParseBytes(flags.max_file_memory), "--max-file-memory"));
+                          Annotate(ParseBytes(limits.max_file_memory), "--max-file-memory"));
   return static_cast<size_t>(bytes);
 }
 
 absl::StatusOr<std::vector<NamedTensor>> ReadFeeds(const Program& program, const FeedFlags& flags,
                                                    std::vector<FedPicture>* pictures) {
-  INTERP_ASSIGN_OR_RETURN(const size_t max_bytes, MaxFileBytes(flags));
+  INTERP_ASSIGN_OR_RETURN(const size_t max_bytes, MaxFileBytes(flags.limits));
   std::vector<NamedTensor> feeds;
   for (const std::string& argument : flags.feeds) {
     INTERP_RETURN_IF_ERROR(Annotate(
-        AddFeeds(program, ReadFeed(program, argument, flags.seed, max_bytes, pictures), feeds),
+        AddFeeds(program, ReadFeed(program, argument, flags.limits.seed, max_bytes, pictures), feeds),
         absl::StrCat("--feed ", argument)));
   }
   for (const std::string& argument : flags.shapes) {
     INTERP_RETURN_IF_ERROR(
-        Annotate(AddFeeds(program, ReadShape(program, argument, flags.seed), feeds),
+        Annotate(AddFeeds(program, ReadShape(program, argument, flags.limits.seed), feeds),
                  absl::StrCat("--shape ", argument)));
   }
   std::set<std::string> given;  // feeds that have got offsets

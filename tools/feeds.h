@@ -14,6 +14,15 @@ namespace interp {
 
 struct FedPicture;  // image_feed.h
 
+// What reading and drawing data needs, for feeds and for training.
+struct DataLimits {
+  std::string max_file_memory = {};  // as "2G", for the arrays of one file; empty: kMaxArrayBytes
+  uint64_t seed = 0;                 // of what is random; feeds also depend on the variable's name
+};
+
+// The bytes of `max_file_memory`.
+absl::StatusOr<size_t> MaxFileBytes(const DataLimits& limits);
+
 struct FeedFlags {
   // x.npy | name=x.npy | name=random | name=random:1x3x224x224 | file.npz
   std::vector<std::string> feeds;
@@ -21,14 +30,10 @@ struct FeedFlags {
   std::vector<std::string> lods;
   // x=1x3x224x224, the same as the feed x=random:1x3x224x224; not among the flags of AddFeedFlags
   std::vector<std::string> shapes = {};
-  std::string max_file_memory = {};  // as "2G", for the arrays of one file; empty: kMaxArrayBytes
-  uint64_t seed = 0;                 // of random feeds; each also depends on the variable's name
+  DataLimits limits = {};
 };
 
 void AddFeedFlags(CLI::App& command, FeedFlags& flags);
-
-// The bytes of `max_file_memory`.
-absl::StatusOr<size_t> MaxFileBytes(const FeedFlags& flags);
 
 // Reads and makes all feeds, in the order given, those of `shapes` last. Errors name the argument:
 // NotFound for files and for variables the program does not have, InvalidArgument for what cannot

@@ -111,7 +111,7 @@ absl::StatusOr<std::vector<ShapedVar>> FindShapes(const Program& program,
 absl::StatusOr<std::vector<NamedTensor>> FeedsOfShapes(const Program& program,
                                                        const FeedFlags& flags) {
   INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> feeds, ReadFeeds(program, flags));
-  INTERP_RETURN_IF_ERROR(AddRandomFeeds(program, flags.seed, feeds));
+  INTERP_RETURN_IF_ERROR(AddRandomFeeds(program, flags.limits.seed, feeds));
   AddDefaultLods(program, feeds);
   return feeds;
 }
@@ -124,7 +124,7 @@ absl::StatusOr<ShapedRun> RunWithShapes(Model& model, const FeedFlags& flags) {
   INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> fetches, FetchVars(model.program));
   CoreOptions options;
   options.scheduler = SchedulerKind::kTrace;
-  options.random_seed = flags.seed;
+  options.random_seed = flags.limits.seed;
   LimitToMachine({}, PlaceKind::kCpu, /*side_by_side=*/1, options);
   if (fetches.empty()) options.passes.disable.emplace_back(kPrunePass);  // would leave nothing
   INTERP_ASSIGN_OR_RETURN(run.vars, FindShapes(model.program, feeds, model.scope, options));

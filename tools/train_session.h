@@ -29,7 +29,7 @@ struct TrainFlags {
   std::string startup;
   std::string params;
   std::vector<std::string> data;
-  FeedFlags limits;  // --max-file-memory and --seed
+  DataLimits limits;
   RecordFlags records;
   std::vector<std::string> slots;  // of lines of MultiSlot text; empty: the feeds
   BatchOptions batches;

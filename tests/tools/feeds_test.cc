@@ -56,12 +56,13 @@ TEST(ReadFeedsTest, FilesFeedTheVariableOfTheirName) {
 }
 
 TEST(ReadFeedsTest, RandomFeedsHaveTheProgramsDTypeAndRepeat) {
-  const FeedFlags flags{.feeds = {"x=random:4x2", "z=random"}, .lods = {}, .seed = 7};
+  const FeedFlags flags{.feeds = {"x=random:4x2", "z=random"}, .lods = {}, .limits = {.seed = 7}};
   const auto feeds = ReadFeeds(TwoChains(), flags);
   ASSERT_TRUE(feeds.ok()) << feeds.status().message();
   EXPECT_EQ(DescribeType((*feeds)[0].second), "float32[4,2]");
   EXPECT_EQ(DescribeType((*feeds)[1].second), "int64[3]");
-  const auto alone = ReadFeeds(TwoChains(), {.feeds = {"x=random:4x2"}, .lods = {}, .seed = 7});
+  const auto alone =
+      ReadFeeds(TwoChains(), {.feeds = {"x=random:4x2"}, .lods = {}, .limits = {.seed = 7}});
   EXPECT_EQ((*alone)[0].second.data<float>()[5], (*feeds)[0].second.data<float>()[5]);
 }
 
@@ -108,8 +109,9 @@ TEST(ReadFeedsTest, RawFeedsAreTheBytesOfAFile) {
   EXPECT_EQ(DescribeType((*feeds)[1].second), "float32[3,2]");
   EXPECT_THAT(ErrorOf({.feeds = {"z=raw:" + path + ":int64:4"}, .lods = {}}),
               HasSubstr("holds 24 bytes, but int64[4] needs 32"));
-  EXPECT_THAT(ErrorOf({.feeds = {"z=raw:" + path}, .lods = {}, .max_file_memory = "16"}),
-              HasSubstr("holds 24 bytes, and at most 16 are read"));
+  EXPECT_THAT(
+      ErrorOf({.feeds = {"z=raw:" + path}, .lods = {}, .limits = {.max_file_memory = "16"}}),
+      HasSubstr("holds 24 bytes, and at most 16 are read"));
   EXPECT_THAT(ErrorOf({.feeds = {"z=raw:/nowhere/z.bin"}, .lods = {}}),
               HasSubstr("cannot read '/nowhere/z.bin'"));
 }
