@@ -323,9 +323,9 @@ void AddBenchCommand(CLI::App& app, ExitCode& exit_code) {
       .add_option("--rate", flags->rate,
                   "runs per second that arrive at random; without it a stream begins a run when "
                   "the last one has ended")
-      ->check(AboveZero());
+      ->check(Real(0, /*least_included=*/false));
   command.add_option("--warmup", flags->warmup, "runs of each stream before it is measured")
-      ->transform(WholeBetween(0, 1'000'000))
+      ->transform(Whole(0, 1'000'000))
       ->capture_default_str();
   command.add_flag("--json", flags->json, "print one JSON object");
   AddPlanFlags(command, flags->plan);

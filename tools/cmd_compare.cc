@@ -115,7 +115,8 @@ struct Prepared {
 
 absl::StatusOr<Prepared> Prepare(const Side& side, const CompareFlags& flags, ExitCode& blame) {
   blame = ExitCode::kUsage;
-  INTERP_ASSIGN_OR_RETURN(const CoreOptions options, ParseSideFlags(side.flags, flags.feeds.limits.seed));
+  INTERP_ASSIGN_OR_RETURN(const CoreOptions options,
+                          ParseSideFlags(side.flags, flags.feeds.limits.seed));
   INTERP_RETURN_IF_ERROR(CheckReadAgain(side.model));
   blame = ExitCode::kModelUnusable;
   INTERP_ASSIGN_OR_RETURN(
@@ -353,10 +354,10 @@ void AddCompareCommand(CLI::App& app, ExitCode& exit_code) {
   AddRepeatedFlag(command, "--fetch", flags->fetches,
                   "variables to fetch; default: what the program fetches");
   command.add_option("--rtol", flags->tolerance.rtol, "relative tolerance")
-      ->check(FromZero())
+      ->check(Real(0, /*least_included=*/true))
       ->capture_default_str();
   command.add_option("--atol", flags->tolerance.atol, "absolute tolerance")
-      ->check(FromZero())
+      ->check(Real(0, /*least_included=*/true))
       ->capture_default_str();
   command.add_flag("--all", flags->all, "also show what does not differ");
   command.add_flag("--json", flags->json, "print one JSON object");

@@ -267,7 +267,7 @@ void AddCompileCommand(CLI::App& app, ExitCode& exit_code) {
   command
       .add_option("--threads", flags->threads,
                   "threads inside an op of that run; 0: as many as CPUs")
-      ->transform(WholeBetween(0, kMaxThreads));
+      ->transform(Whole(0, kMaxThreads));
   AddTimeoutFlag(command, flags->timeout);
   AddNoCheckShapeFlag(command, flags->no_check_shape);
   for (const char* name : kPackFlags) {

@@ -240,7 +240,7 @@ void AddPictureFlags(CLI::App& command, PackOptions& options, std::string& encod
   command
       .add_option("--resize", options.shorter_side,
                   "shrink pictures until the shorter side has so many pixels")
-      ->transform(WholeBetween(1, 1 << 15));
+      ->transform(Whole(1, 1 << 15));
   command.add_flag("--center-crop", options.centre_crop, "keep the middle square");
   command
       .add_option("--encoding", encoding,
@@ -248,7 +248,7 @@ void AddPictureFlags(CLI::App& command, PackOptions& options, std::string& encod
       ->check(CLI::IsMember({"keep", "jpg", "png"}))
       ->capture_default_str();
   command.add_option("--quality", options.quality, "of what is encoded as JPEG")
-      ->transform(WholeBetween(1, 100))
+      ->transform(Whole(1, 100))
       ->capture_default_str();
   command.add_flag("--pass-through", options.pass_through, "store the files without decoding them");
   command.add_flag("--skip-damaged", options.skip_damaged,
@@ -272,17 +272,17 @@ void AddPackCommand(CLI::App& app, ExitCode& exit_code) {
   AddPictureFlags(command, flags->options, flags->encoding);
   command.add_flag("--shuffle", flags->shuffle, "pack in a random order");
   command.add_option("--seed", flags->seed, "seed of --shuffle")
-      ->transform(WholeFromZero())
+      ->transform(Whole(0, kMaxSeed))
       ->capture_default_str();
   command
       .add_option("--parts", flags->options.parts,
                   "spread over so many files: file_0.rec, file_1.rec, ...")
-      ->transform(WholeBetween(1, 1024))
+      ->transform(Whole(1, 1024))
       ->capture_default_str();
   command
       .add_option("--threads", flags->options.threads,
                   "threads that read and encode; default: all CPUs")
-      ->transform(WholeBetween(1, 1024));
+      ->transform(Whole(1, 1024));
   command.add_option("--write-list", flags->list, "write what is packed, as im2rec's file.lst");
   command.add_option("--write-labels", flags->labels,
                      "write the names of the folders, one a line, for `interp run --labels`");

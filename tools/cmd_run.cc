@@ -417,10 +417,10 @@ ExitCode RunRank(RunCommandFlags& flags, const CLI::App& command) {
 void AddExpectFlags(CLI::App& command, RunCommandFlags& flags) {
   command.add_option("--expect", flags.expect, "compare with the arrays of this .npz");
   command.add_option("--rtol", flags.tolerance.rtol, "relative tolerance of --expect")
-      ->check(FromZero())
+      ->check(Real(0, /*least_included=*/true))
       ->capture_default_str();
   command.add_option("--atol", flags.tolerance.atol, "absolute tolerance of --expect")
-      ->check(FromZero())
+      ->check(Real(0, /*least_included=*/true))
       ->capture_default_str();
 }
 
@@ -440,7 +440,7 @@ void AddRunCommand(CLI::App& app, ExitCode& exit_code) {
                   "variables to fetch, any of the program's, as in a,b; repeatable; default: what "
                   "the program fetches");
   command.add_option("--top", flags->top, "show the N largest values of each row of the fetches")
-      ->transform(WholeBetween(1, 1'000'000));
+      ->transform(Whole(1, 1'000'000));
   command.add_option("--boxes", flags->boxes,
                      "draw detections, a variable of rows label, score, x0, y0, x1, y1, over the "
                      "picture that is fed, as in VARIABLE=found.png,threshold=0.5");
@@ -450,9 +450,9 @@ void AddRunCommand(CLI::App& app, ExitCode& exit_code) {
                      "write all persistable tensors after the last run to file.pdiparams or "
                      "file.npz");
   command.add_option("--repeat", flags->counts.repeat, "timed runs after the first")
-      ->transform(WholeBetween(0, 100'000'000));
+      ->transform(Whole(0, 100'000'000));
   command.add_option("--warmup", flags->counts.warmup, "runs between the first and the timed ones")
-      ->transform(WholeBetween(0, 100'000'000));
+      ->transform(Whole(0, 100'000'000));
   AddExpectFlags(command, *flags);
   command.add_flag("--json", flags->json, "print one JSON object");
   AddPlanFlags(command, flags->plan);

@@ -160,26 +160,26 @@ ExitCode TrainRank(TrainFlags& flags, const CLI::App& command) {
 // How far training goes through the samples, and in which order.
 void AddOrderFlags(CLI::App& command, TrainFlags& flags) {
   command.add_option("--epochs", flags.epochs, "times through the data; default 1")
-      ->transform(WholeFromOne());
+      ->transform(Whole(1));
   command.add_option("--steps", flags.steps, "steps in all, those before --resume included")
-      ->transform(WholeFromOne());
+      ->transform(Whole(1));
   command.add_flag("--no-shuffle", flags.no_shuffle, "take the samples in their order");
   command
       .add_option("--shuffle-block", flags.batches.shuffle_block,
                   "shuffle blocks of so many samples, which stay in order in them")
-      ->transform(WholeFromOne());
+      ->transform(Whole(1));
   command
       .add_option("--shuffle-buffer", flags.batches.shuffle_buffer,
                   "draw each sample from so many that come next")
-      ->transform(WholeFromOne());
+      ->transform(Whole(1));
   command.add_option("--num-parts", flags.batches.num_parts, "parts that the data is cut into")
-      ->transform(WholeFromOne())
+      ->transform(Whole(1))
       ->capture_default_str();
   command
       .add_option(
           "--part-index", flags.batches.part_index,
           "the part that is trained on, from 0; default: the rank, and 0 with --data-parallel")
-      ->transform(WholeFromZero());
+      ->transform(Whole(0));
   command.add_flag("--drop-last", flags.batches.drop_last,
                    "leave out the last batch of an epoch when it is not full");
 }
@@ -193,11 +193,11 @@ void AddDataFlags(CLI::App& command, TrainFlags& flags) {
       ->required();
   command.add_option("--batch-size", flags.batches.batch_size, "samples in a step")
       ->required()
-      ->transform(WholeBetween(1, int64_t{1} << 40));
+      ->transform(Whole(1, int64_t{1} << 40));
   command
       .add_option("--replicas", flags.replicas,
                   "shares of a batch that are computed side by side, each with --threads")
-      ->transform(WholeBetween(1, kMaxReplicas))
+      ->transform(Whole(1, kMaxReplicas))
       ->capture_default_str();
   command.add_flag("--data-parallel", flags.data_parallel,
                    "share out each batch over the ranks that mpirun has started, and add up their "
@@ -217,7 +217,7 @@ void AddDataFlags(CLI::App& command, TrainFlags& flags) {
                   "their order")
       ->delimiter(',');
   command.add_option("--seed", flags.limits.seed, "seed of the order of samples and of random ops")
-      ->transform(WholeFromZero())
+      ->transform(Whole(0, kMaxSeed))
       ->capture_default_str();
 }
 
@@ -232,7 +232,7 @@ void AddResultFlags(CLI::App& command, TrainFlags& flags) {
       ->allow_extra_args(false);
   command
       .add_option("--eval-every", flags.eval_every, "steps between evaluations; default: an epoch")
-      ->transform(WholeFromOne());
+      ->transform(Whole(1));
   command.add_option("--log", flags.log, "write a line of CSV a step: step and fetches");
   command.add_option("--plot", flags.plot, "draw the fetches over the steps, as SVG");
   command.add_option("--save", flags.save,
@@ -241,9 +241,9 @@ void AddResultFlags(CLI::App& command, TrainFlags& flags) {
   command
       .add_option("--checkpoint-every", flags.checkpoint_every,
                   "steps between checkpoints; default: an epoch")
-      ->transform(WholeFromOne());
+      ->transform(Whole(1));
   command.add_option("--keep", flags.keep, "checkpoints that are kept")
-      ->transform(WholeFromOne())
+      ->transform(Whole(1))
       ->capture_default_str();
   command.add_flag("--resume", flags.resume, "go on from the newest checkpoint, if there is one");
   command.add_flag("--json", flags.json, "print one JSON object");

@@ -179,11 +179,11 @@ void AddThreadFlags(CLI::App& command, RunFlags& flags) {
       ->group(kRunGroup);
   command
       .add_option("--workers", flags.workers, "threads that run ops side by side (async, engine)")
-      ->transform(WholeBetween(1, kMaxThreads))
+      ->transform(Whole(1, kMaxThreads))
       ->capture_default_str()
       ->group(kRunGroup);
   command.add_option("--threads", flags.threads, "threads inside an op; 0: usable CPUs / workers")
-      ->transform(WholeBetween(0, kMaxThreads))
+      ->transform(Whole(0, kMaxThreads))
       ->capture_default_str()
       ->group(kRunGroup);
 }
@@ -214,7 +214,7 @@ void AddSimFlags(CLI::App& command, RunFlags& run) {
     return command.add_option(name, value, help)->capture_default_str()->group(kSimGroup);
   };
   add("--schedule-seed", run.schedule_seed, "of the shuffle scheduler and of simulated delays")
-      ->transform(WholeFromZero());
+      ->transform(Whole(0, kMaxSeed));
   add("--sim-memory", flags.memory, "of each device, as in 64M");
   command
       .add_flag("--sim-interleaved", flags.interleaved,
@@ -222,13 +222,15 @@ void AddSimFlags(CLI::App& command, RunFlags& run) {
       ->group(kSimGroup);
   add("--sim-delay", flags.delay, "longest random pause before a piece of work, as in 50us");
   add("--sim-copy-gbps", flags.copy_gbps, "GB/s between host and device, in simulated time")
-      ->check(AboveZero());
-  add("--sim-memory-gbps", flags.memory_gbps, "GB/s of device memory")->check(AboveZero());
-  add("--sim-gflops", flags.gflops, "billion operations per second")->check(AboveZero());
+      ->check(Real(0, /*least_included=*/false));
+  add("--sim-memory-gbps", flags.memory_gbps, "GB/s of device memory")
+      ->check(Real(0, /*least_included=*/false));
+  add("--sim-gflops", flags.gflops, "billion operations per second")
+      ->check(Real(0, /*least_included=*/false));
   add("--sim-latency", flags.latency, "of each kernel and copy, as in 3us");
   add("--sim-lose-at", flags.lose_at,
       "each device breaks down for good at its n-th kernel or copy; 0: never")
-      ->transform(WholeFromZero());
+      ->transform(Whole(0));
 }
 
 absl::StatusOr<SimOptions> MakeSimOptions(const RunFlags& run) {

@@ -160,7 +160,7 @@ void AddFeedFlags(CLI::App& command, FeedFlags& flags) {
   command.add_option("--max-file-memory", flags.limits.max_file_memory,
                      "most that the arrays of one file of feeds may take, as in 512M; default 16G");
   command.add_option("--seed", flags.limits.seed, "seed of random feeds and of random ops")
-      ->transform(WholeFromZero())
+      ->transform(Whole(0, kMaxSeed))
       ->capture_default_str();
 }
 
@@ -177,7 +177,8 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFeeds(const Program& program, const
   std::vector<NamedTensor> feeds;
   for (const std::string& argument : flags.feeds) {
     INTERP_RETURN_IF_ERROR(Annotate(
-        AddFeeds(program, ReadFeed(program, argument, flags.limits.seed, max_bytes, pictures), feeds),
+        AddFeeds(program, ReadFeed(program, argument, flags.limits.seed, max_bytes, pictures),
+                 feeds),
         absl::StrCat("--feed ", argument)));
   }
   for (const std::string& argument : flags.shapes) {

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <string>
 
@@ -11,51 +12,34 @@
 
 namespace interp {
 
-// Numbers above 0; finite ones from 0 on; whole ones from 0 on, from 1 on, and from `least` to
-// `most`. Whole ones are for `transform`, and decimal: by itself CLI11 takes 010 for 8.
-inline CLI::Validator AboveZero() {
-  return {[](std::string& text) {
-            double value = 0;
-            const bool fits = absl::SimpleAtod(text, &value) && value > 0 && std::isfinite(value);
-            return fits ? std::string() : absl::StrCat("'", text, "' is no number above 0");
-          },
-          "NUMBER"};
-}
-inline CLI::Validator FromZero() {
-  return {[](std::string& text) {
-            double value = 0;
-            const bool fits = absl::SimpleAtod(text, &value) && value >= 0 && std::isfinite(value);
-            return fits ? std::string() : absl::StrCat("'", text, "' is no number from 0 on");
-          },
-          "NUMBER"};
-}
-inline CLI::Validator WholeFromZero() {
-  return {[](std::string& text) {
+// The most that a seed may be.
+inline constexpr uint64_t kMaxSeed = std::numeric_limits<uint64_t>::max();
+
+// Whole numbers, for `transform`, and decimal: by itself CLI11 takes 010 for 8.
+inline CLI::Validator Whole(uint64_t least, uint64_t most = std::numeric_limits<int64_t>::max()) {
+  const bool bounded = most < uint64_t{std::numeric_limits<int64_t>::max()};
+  const std::string range =
+      bounded ? absl::StrCat("from ", least, " to ", most) : absl::StrCat("from ", least, " on");
+  return {[=](std::string& text) {
             uint64_t value = 0;
-            const bool fits = absl::SimpleAtoi(text, &value);
-            if (fits) text = absl::StrCat(value);
-            return fits ? std::string() : absl::StrCat("'", text, "' is no whole number from 0 on");
-          },
-          "NUMBER"};
-}
-inline CLI::Validator WholeFromOne() {
-  return {[](std::string& text) {
-            int64_t value = 0;
-            const bool fits = absl::SimpleAtoi(text, &value) && value > 0;
-            if (fits) text = absl::StrCat(value);
-            return fits ? std::string() : absl::StrCat("'", text, "' is no whole number from 1 on");
-          },
-          "NUMBER"};
-}
-inline CLI::Validator WholeBetween(int64_t least, int64_t most) {
-  return {[least, most](std::string& text) {
-            int64_t value = 0;
             const bool fits = absl::SimpleAtoi(text, &value) && value >= least && value <= most;
             if (fits) text = absl::StrCat(value);
-            return fits ? std::string()
-                        : absl::StrCat("Value ", text, " not in range ", least, " to ", most);
+            return fits ? std::string() : absl::StrCat("'", text, "' is no whole number ", range);
           },
-          absl::StrCat("INT in [", least, " - ", most, "]")};
+          bounded ? absl::StrCat("INT in [", least, " - ", most, "]") : "NUMBER"};
+}
+
+// Finite numbers from `least` on, or above it.
+inline CLI::Validator Real(double least, bool least_included) {
+  return {[=](std::string& text) {
+            double value = 0;
+            const bool fits = absl::SimpleAtod(text, &value) && std::isfinite(value) &&
+                              (least_included ? value >= least : value > least);
+            if (fits) return std::string();
+            return absl::StrCat("'", text, "' is no number ", least_included ? "from " : "above ",
+                                least, least_included ? " on" : "");
+          },
+          "NUMBER"};
 }
 
 }  // namespace interp

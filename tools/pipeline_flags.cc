@@ -15,13 +15,13 @@ void AddPipelineFlags(CLI::App& command, PipelineFlags& flags) {
   command
       .add_option("--micro-batches", flags.micro_batches,
                   "parts of a batch that are computed one after another, before one update")
-      ->transform(WholeBetween(1, kMaxMicroBatches))
+      ->transform(Whole(1, kMaxMicroBatches))
       ->group(kGroup);
   command
       .add_option("--pipeline-stages", flags.stages,
                   "parts of the network, each on a device of its own; default: what op_device of "
                   "the ops says, with --pipeline-schedule, else 1")
-      ->transform(WholeBetween(1, kMaxSegments))
+      ->transform(Whole(1, kMaxSegments))
       ->group(kGroup);
   command
       .add_option("--pipeline-schedule", flags.schedule,
@@ -31,7 +31,7 @@ void AddPipelineFlags(CLI::App& command, PipelineFlags& flags) {
   command
       .add_option("--pipeline-chunks", flags.chunks,
                   "parts of the network on each stage, of interleaved; default 2")
-      ->transform(WholeBetween(1, kMaxSegments))
+      ->transform(Whole(1, kMaxSegments))
       ->group(kGroup);
   command
       .add_option("--pipeline-page", flags.page,

@@ -122,7 +122,7 @@ void AddRecordFlags(CLI::App& command, RecordFlags& flags) {
   command
       .add_option("--decode-threads", flags.decode_threads,
                   "threads that decode pictures; default: half of the CPUs")
-      ->transform(WholeBetween(1, 1024));
+      ->transform(Whole(1, 1024));
   command.add_flag("--skip-damaged", flags.skip_damaged,
                    "leave out what is damaged in .rec files, and count it");
 }
