@@ -399,19 +399,16 @@ ExitCode Run(const RunCommandFlags& flags, const CLI::App& command, Ranks& ranks
 
 // The same for one of several processes. Drawn pictures are rank 0's.
 ExitCode RunRank(RunCommandFlags& flags, const CLI::App& command) {
-  absl::StatusOr<Ranks> ranks = Ranks::Join(flags.ranks);
-  if (!ranks.ok()) return Ranks::FailToJoin(ranks.status());
-  if (!ranks->status().ok()) return ranks->End(Fail(ExitCode::kUsage, ranks->status()));
-  const absl::Status own = ranks->CheckOwn("--random-state", flags.random_state);
-  if (!own.ok()) return ranks->End(Fail(ExitCode::kUsage, own));
-  ranks->ForReading({&flags.model.model, &flags.model.params, &flags.expect, &flags.random_state});
-  ranks->ForReading(flags.feeds.feeds);
-  ranks->ForWriting({&flags.out, &flags.save, &flags.watch.trace, &flags.boxes});
-  if (ranks->rank() > 0) flags.labels.clear();
-  const absl::Status placed = ranks->ForPlace(&flags.plan.place);
-  if (!placed.ok()) return ranks->End(Fail(ExitCode::kUsage, placed));
-  flags.rings = ranks->rings();
-  return ranks->End(Run(flags, command, *ranks));
+  return AsRank(flags.ranks, &flags.plan.place, [&](Ranks& ranks) {
+    const absl::Status own = ranks.CheckOwn("--random-state", flags.random_state);
+    if (!own.ok()) return Fail(ExitCode::kUsage, own);
+    ranks.ForReading({&flags.model.model, &flags.model.params, &flags.expect, &flags.random_state});
+    ranks.ForReading(flags.feeds.feeds);
+    ranks.ForWriting({&flags.out, &flags.save, &flags.watch.trace, &flags.boxes});
+    if (ranks.rank() > 0) flags.labels.clear();
+    flags.rings = ranks.rings();
+    return Run(flags, command, ranks);
+  });
 }
 
 void AddExpectFlags(CLI::App& command, RunCommandFlags& flags) {

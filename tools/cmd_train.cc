@@ -140,21 +140,18 @@ ExitCode Train(TrainFlags& flags, const CLI::App& command, Ranks& ranks) {
 
 // One of several processes, or all there is.
 ExitCode TrainRank(TrainFlags& flags, const CLI::App& command) {
-  absl::StatusOr<Ranks> ranks = Ranks::Join(flags.ranks);
-  if (!ranks.ok()) return Ranks::FailToJoin(ranks.status());
-  if (!ranks->status().ok()) return ranks->End(Fail(ExitCode::kUsage, ranks->status()));
-  ranks->ForReading({&flags.main, &flags.startup, &flags.params, &flags.eval.model});
-  ranks->ForReading(flags.data);
-  ranks->ForReading(flags.eval_data);
-  ranks->ForWriting(
-      {&flags.log, &flags.plot, &flags.save, &flags.watch.trace, &flags.pipeline.page});
-  const absl::Status placed = ranks->ForPlace(&flags.plan.place);
-  if (!placed.ok()) return ranks->End(Fail(ExitCode::kUsage, placed));
-  flags.rings = ranks->rings();
-  // No two ranks that train each for itself want the same part.
-  const bool own_part = !flags.data_parallel && command.count("--part-index") == 0;
-  if (own_part && flags.batches.num_parts > 1) flags.batches.part_index = ranks->rank();
-  return ranks->End(Train(flags, command, *ranks));
+  return AsRank(flags.ranks, &flags.plan.place, [&](Ranks& ranks) {
+    ranks.ForReading({&flags.main, &flags.startup, &flags.params, &flags.eval.model});
+    ranks.ForReading(flags.data);
+    ranks.ForReading(flags.eval_data);
+    ranks.ForWriting(
+        {&flags.log, &flags.plot, &flags.save, &flags.watch.trace, &flags.pipeline.page});
+    flags.rings = ranks.rings();
+    // No two ranks that train each for itself want the same part.
+    const bool own_part = !flags.data_parallel && command.count("--part-index") == 0;
+    if (own_part && flags.batches.num_parts > 1) flags.batches.part_index = ranks.rank();
+    return Train(flags, command, ranks);
+  });
 }
 
 // How far training goes through the samples, and in which order.

@@ -235,4 +235,13 @@ ExitCode Ranks::End(ExitCode code) const {
   return code;
 }
 
+ExitCode AsRank(const RankFlags& flags, std::string* place,
+                absl::FunctionRef<ExitCode(Ranks&)> command) {
+  absl::StatusOr<Ranks> ranks = Ranks::Join(flags);
+  if (!ranks.ok()) return Ranks::FailToJoin(ranks.status());
+  absl::Status usable = ranks->status();
+  if (usable.ok()) usable = ranks->ForPlace(place);
+  return ranks->End(usable.ok() ? command(*ranks) : Fail(ExitCode::kUsage, usable));
+}
+
 }  // namespace interp

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "core/comm/rings.h"
 #include "core/place.h"
 #include "core/status.h"
@@ -75,5 +76,10 @@ class Ranks {
   absl::Status status_;
   bool run_is_done_ = false;
 };
+
+// Runs `command` as one of several processes, or as all there is: joins the others, puts the place
+// of this rank for `place`, and ends with what `command` returns.
+ExitCode AsRank(const RankFlags& flags, std::string* place,
+                absl::FunctionRef<ExitCode(Ranks&)> command);
 
 }  // namespace interp
