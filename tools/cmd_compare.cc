@@ -282,14 +282,7 @@ void WriteRow(const Row& row, JsonWriter& json) {
   json.Field("variable", c.name);
   json.Field("write", row.write);
   json.Field("dtype", row.dtypes);
-  json.Field("ok", c.ok());
-  if (!c.problem.empty()) json.Field("problem", c.problem);
-  json.Field("elements", c.num_elements);
-  json.Field("different", c.num_different);
-  json.Field("relative_error", c.relative_error);
-  json.Field("worst_index", c.worst_index);
-  json.Field("worst_a", c.worst_expected);
-  json.Field("worst_b", c.worst_got);
+  WriteComparison(c, json);
   json.EndObject();
 }
 

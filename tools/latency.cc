@@ -54,7 +54,7 @@ std::string FormatHistogram(const std::vector<LatencyBucket>& histogram) {
   constexpr int64_t kWidth = 40;
   int64_t most = 1;
   for (const LatencyBucket& bucket : histogram) most = std::max(most, bucket.count);
-  std::vector<std::vector<std::string>> rows = {{"from ms", "to ms", "calls", ""}};
+  std::vector<std::vector<std::string>> rows = {{"from ms", "to ms", "runs", ""}};
   for (const LatencyBucket& bucket : histogram) {
     // Whatever was seen is seen in the picture.
     const int64_t width = (bucket.count * kWidth + most - 1) / most;

@@ -215,6 +215,19 @@ std::vector<Comparison> CompareAll(const std::vector<NamedTensor>& got,
   return comparisons;
 }
 
+void WriteComparison(const Comparison& comparison, JsonWriter& json) {
+  json.Field("ok", comparison.ok());
+  if (!comparison.problem.empty()) json.Field("problem", comparison.problem);
+  json.Field("elements", comparison.num_elements);
+  json.Field("different", comparison.num_different);
+  json.Field("nan", comparison.num_nan);
+  json.Field("expected_nan", comparison.num_expected_nan);
+  json.Field("relative_error", comparison.relative_error);
+  json.Field("worst_index", comparison.worst_index);
+  json.Field("worst_got", comparison.worst_got);
+  json.Field("worst_expected", comparison.worst_expected);
+}
+
 std::string WorstText(double value, const std::string& text, int digits) {
   return text.empty() ? RealText(value, digits) : text;
 }

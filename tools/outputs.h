@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json_writer.h"
 #include "core/status.h"
 #include "core/tensor.h"
 
@@ -70,6 +71,9 @@ Comparison Compare(const NamedTensor& got, const Tensor& expected, const Toleran
 std::vector<Comparison> CompareAll(const std::vector<NamedTensor>& got,
                                    const std::vector<NamedTensor>& expected,
                                    const Tolerance& tolerance);
+
+// The fields of an object that say how it compares; its name is the caller's to write.
+void WriteComparison(const Comparison& comparison, JsonWriter& json);
 
 // One of the two worst elements as text, with `digits` digits where it is a real number.
 std::string WorstText(double value, const std::string& text, int digits);

@@ -35,19 +35,10 @@ void WriteTimes(const RunReport& report, JsonWriter& json) {
   }
 }
 
-void WriteComparison(const Comparison& comparison, JsonWriter& json) {
+void WriteExpected(const Comparison& comparison, JsonWriter& json) {
   json.BeginObject();
   json.Field("name", comparison.name);
-  json.Field("ok", comparison.ok());
-  if (!comparison.problem.empty()) json.Field("problem", comparison.problem);
-  json.Field("elements", comparison.num_elements);
-  json.Field("different", comparison.num_different);
-  json.Field("nan", comparison.num_nan);
-  json.Field("expected_nan", comparison.num_expected_nan);
-  json.Field("relative_error", comparison.relative_error);
-  json.Field("worst_index", comparison.worst_index);
-  json.Field("worst_got", comparison.worst_got);
-  json.Field("worst_expected", comparison.worst_expected);
+  WriteComparison(comparison, json);
   json.EndObject();
 }
 
@@ -242,7 +233,7 @@ std::string ToJson(const RunReport& report) {
     WriteJson(*report.boxes, json);
   }
   if (!report.comparisons.empty()) {
-    WriteArray("expect", report.comparisons, WriteComparison, json);
+    WriteArray("expect", report.comparisons, WriteExpected, json);
   }
   if (report.profile != nullptr) {
     json.Key("profile");

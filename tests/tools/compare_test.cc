@@ -76,6 +76,9 @@ TEST_F(CompareCommandTest, FindsTheFirstThatDiffers) {
   std::vector<bool> a_is_same;
   for (const auto& value : report["values"]) {
     if (value["variable"] == "a" && value["write"] >= 0) a_is_same.push_back(value["ok"]);
+    if (value["ok"] == false) {
+      EXPECT_NE(value.at("worst_got"), value.at("worst_expected"));
+    }
   }
   EXPECT_EQ(a_is_same, (std::vector<bool>{true, false}));
 }

@@ -47,7 +47,7 @@ TEST(LatencyTest, FewCallsAreEnough) {
   EXPECT_EQ(one.p99_ms, 2.5);
   ASSERT_EQ(one.histogram.size(), 1u);
   EXPECT_EQ(FormatHistogram(one.histogram),
-            "from ms  to ms  calls\n  2.500  2.500      1  "
+            "from ms  to ms  runs\n  2.500  2.500     1  "
             "########################################\n");
 }
 
