@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/json_writer.h"
+#include "tools/sizes.h"
 #include "tools/table.h"
 
 namespace interp {
@@ -78,14 +79,14 @@ std::string ToText(const BenchReport& report) {
   absl::StrAppend(&text, "\n\n", FormatResults(report));
   for (const BenchResult& result : report.results) {
     if (result.num_late == 0) continue;
-    absl::StrAppendFormat(&text, "%d streams, batch %d: %d runs were due and never began\n",
-                          result.streams, result.items, result.num_late);
+    absl::StrAppend(&text, Counted(result.streams, "stream"), ", batch ", result.items, ": ",
+                    Counted(result.num_late, "run"), " due that never began\n");
   }
   const BenchResult* const best = FindBest(report);
   if (best == nullptr || best->latency.count == 0) return text;
-  absl::StrAppendFormat(&text, "\nbest: %.2f items/s with %d stream%s x %d thread%s, batch %d\n\n",
-                        best->items_per_s(), best->streams, best->streams == 1 ? "" : "s",
-                        best->threads, best->threads == 1 ? "" : "s", best->items);
+  absl::StrAppendFormat(&text, "\nbest: %.2f items/s with %s x %s, batch %d\n\n",
+                        best->items_per_s(), Counted(best->streams, "stream"),
+                        Counted(best->threads, "thread"), best->items);
   absl::StrAppend(&text, FormatHistogram(best->latency.histogram));
   return text;
 }

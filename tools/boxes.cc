@@ -11,6 +11,7 @@
 #include "tools/detections.h"
 #include "tools/names.h"
 #include "tools/option_list.h"
+#include "tools/sizes.h"
 
 namespace interp {
 namespace {
@@ -130,8 +131,8 @@ absl::StatusOr<DrawnBoxes> DrawBoxes(const BoxesRequest& request,
 
 std::string FormatBoxes(const DrawnBoxes& boxes) {
   std::string text =
-      absl::StrCat(boxes.path, ": ", boxes.num_drawn, " of ", boxes.num_found, " boxes of ",
-                   boxes.name, ", those with a score from ", boxes.threshold, " on");
+      absl::StrCat(boxes.path, ": ", boxes.num_drawn, " of ", Counted(boxes.num_found, "box"),
+                   " of ", boxes.name, ", those with a score from ", boxes.threshold, " on");
   if (boxes.num_outside > 0) {
     absl::StrAppend(&text, "; ", boxes.num_outside, " more lie outside of the picture");
   }

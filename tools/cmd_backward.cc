@@ -14,6 +14,7 @@
 #include "tools/outputs.h"
 #include "tools/ranks.h"
 #include "tools/repeated_flag.h"
+#include "tools/sizes.h"
 
 namespace interp {
 namespace {
@@ -114,14 +115,15 @@ ExitCode Backward(const BackwardFlags& flags) {
   if (!made.ok()) return Fail(ExitCode::kModelUnusable, made.status());
   const absl::Status written = WriteAll(flags, *made);
   if (!written.ok()) return Fail(ExitCode::kRunFailed, written);
-  std::string text = absl::StrFormat("%s: ops: %s; %d parameters", flags.out, CountOps(made->main),
-                                     made->gradients.size());
+  std::string text = absl::StrCat(flags.out, ": ops: ", CountOps(made->main), "; ",
+                                  Counted(std::ssize(made->gradients), "parameter"));
   if (made->num_recomputed > 0) {
-    absl::StrAppendFormat(&text, "; %d ops computed again", made->num_recomputed);
+    absl::StrAppend(&text, "; ", Counted(made->num_recomputed, "op"), " computed again");
   }
   text += "\n";
   if (!flags.startup.empty()) {
-    absl::StrAppendFormat(&text, "%s: %d ops\n", flags.startup, made->startup.blocks[0].ops.size());
+    absl::StrAppend(&text, flags.startup, ": ",
+                    Counted(std::ssize(made->startup.blocks[0].ops), "op"), "\n");
   }
   return Show(text);
 }

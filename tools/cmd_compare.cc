@@ -23,6 +23,7 @@
 #include "tools/number_flag.h"
 #include "tools/outputs.h"
 #include "tools/repeated_flag.h"
+#include "tools/sizes.h"
 #include "tools/table.h"
 #include "tools/variable_capture.h"
 
@@ -258,8 +259,8 @@ std::string ToText(const Differences& differences, bool all) {
     if (!row.comparison.ok()) ++differ;
     if (all || (!row.comparison.ok() && differ <= kMost)) table.push_back(Cells(row));
   }
-  std::string text =
-      absl::StrFormat("%d values compared, %d differ", differences.rows.size(), differ);
+  std::string text = absl::StrCat(Counted(std::ssize(differences.rows), "value"), " compared, ",
+                                  differ, differ == 1 ? " differs" : " differ");
   if (differences.only_a > 0 || differences.only_b > 0) {
     absl::StrAppendFormat(&text, "; only A has %d, only B %d", differences.only_a,
                           differences.only_b);

@@ -180,17 +180,17 @@ absl::Status Pack(const CompileFlags& flags, std::vector<NamedTensor> given,
 
 std::string Summarize(const CompiledProgram& compiled, const std::string& path) {
   const Plan& main = compiled.main();
-  std::string text =
-      absl::StrFormat("%s: %d instructions, %d feeds, %d fetches\n", path, main.instructions.size(),
-                      main.feeds.size(), main.fetches.size());
+  std::string text = absl::StrCat(path, ": ", Counted(std::ssize(main.instructions), "instruction"),
+                                  ", ", Counted(std::ssize(main.feeds), "feed"), ", ",
+                                  Counted(std::ssize(main.fetches), "fetch"), "\n");
   if (compiled.packed == nullptr) return text;
   size_t size_bytes = 0;
   for (const PackedEntry& entry : compiled.packed->entries) {
     for (const Tensor& tensor : entry.tensors) size_bytes += tensor.size_bytes();
   }
-  absl::StrAppendFormat(&text, "%s: %d parameters, %d packed constants of %s\n", path,
-                        compiled.packed->parameters.size(), compiled.packed->entries.size(),
-                        FormatBytes(size_bytes));
+  absl::StrAppend(&text, path, ": ", Counted(std::ssize(compiled.packed->parameters), "parameter"),
+                  ", ", Counted(std::ssize(compiled.packed->entries), "packed constant"), " of ",
+                  FormatBytes(size_bytes), "\n");
   return text;
 }
 

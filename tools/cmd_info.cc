@@ -120,9 +120,9 @@ std::string ExampleText(const ProgramInfo& info) {
 
 std::string ToText(const Info& all) {
   const ProgramInfo& info = all.program;
-  std::string text = absl::StrFormat("%s: Paddle %s, %d block%s, %d ops, %d variables\n", info.path,
-                                     info.version, info.num_blocks, info.num_blocks == 1 ? "" : "s",
-                                     info.num_ops, info.num_vars);
+  std::string text = absl::StrCat(
+      info.path, ": Paddle ", info.version, ", ", Counted(info.num_blocks, "block"), ", ",
+      Counted(info.num_ops, "op"), ", ", Counted(info.num_vars, "variable"), "\n");
   absl::StrAppend(&text, Section("inputs", info.inputs), Section("outputs", info.outputs));
   absl::StrAppend(&text, "parameters ", info.declared.count, ", ",
                   FormatBytes(info.declared.size_bytes), "\n");

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "tools/sizes.h"
 #include "tools/xml_text.h"
 
 namespace interp {
@@ -26,8 +27,8 @@ std::string JobsText(const PipelineReport& report, size_t stage) {
 std::string Percent(double share) { return absl::StrFormat("%.1f %%", 100 * share); }
 
 std::string StagesText(const JobSchedule& schedule) {
-  std::string text = absl::StrCat(schedule.stages, " stages");
-  if (schedule.chunks > 1) absl::StrAppend(&text, " of ", schedule.chunks, " chunks");
+  std::string text = Counted(schedule.stages, "stage");
+  if (schedule.chunks > 1) absl::StrAppend(&text, " of ", Counted(schedule.chunks, "chunk"));
   return text;
 }
 

@@ -13,6 +13,7 @@
 #include "tools/image_options.h"
 #include "tools/number_flag.h"
 #include "tools/option_list.h"
+#include "tools/sizes.h"
 
 namespace interp {
 namespace {
@@ -92,8 +93,8 @@ absl::StatusOr<ImagePreparation> Preparation(const std::vector<std::string>& arg
 
 std::string DamageText(const RecordFile& file) {
   const Damage& damage = file.damage();
-  return absl::StrCat(file.path(), ": skipped ", damage.num_bytes, " damaged bytes in ",
-                      damage.num_ranges, damage.num_ranges == 1 ? " place" : " places",
+  return absl::StrCat(file.path(), ": skipped ", Counted(damage.num_bytes, "damaged byte"), " in ",
+                      Counted(damage.num_ranges, "place"),
                       "; the first: ", damage.ranges[0].problem);
 }
 

@@ -51,7 +51,8 @@ void CheckIndex(RecordInfo& info) {
     return;
   }
   info.index_is_wrong = places->size() != info.offsets.size();
-  info.index = absl::StrCat(path, ": ", places->size(), " of ", info.offsets.size(), " records");
+  info.index =
+      absl::StrCat(path, ": ", places->size(), " of ", Counted(std::ssize(info.offsets), "record"));
 }
 
 std::string RecordTable(const RecordInfo& info) {
@@ -98,16 +99,17 @@ absl::StatusOr<RecordInfo> CollectRecordInfo(const std::string& path, bool list)
 }
 
 std::string ToText(const RecordInfo& info, bool list) {
-  std::string text = absl::StrCat(
-      info.path, ": ", info.offsets.size(), " records, ", info.num_pictures, " of them pictures, ",
-      FormatBytes(info.size_bytes), "\nindex    ", info.index.empty() ? "none" : info.index,
-      "\nlabels   ", info.labels.size(), " different\ndamaged  ");
+  std::string text =
+      absl::StrCat(info.path, ": ", Counted(std::ssize(info.offsets), "record"), ", ",
+                   info.num_pictures, " of them pictures, ", FormatBytes(info.size_bytes),
+                   "\nindex    ", info.index.empty() ? "none" : info.index, "\nlabels   ",
+                   info.labels.size(), " different\ndamaged  ");
   const Damage& damage = info.damage;
   if (damage.num_ranges == 0) {
     absl::StrAppend(&text, "nothing\n");
   } else {
-    absl::StrAppend(&text, damage.num_bytes, " bytes in ", damage.num_ranges,
-                    damage.num_ranges == 1 ? " place\n" : " places\n");
+    absl::StrAppend(&text, Counted(damage.num_bytes, "byte"), " in ",
+                    Counted(damage.num_ranges, "place"), "\n");
   }
   for (size_t i = 0; i < damage.ranges.size() && (list || i < kMostRows); ++i) {
     const ByteRange& bytes = damage.ranges[i].bytes;

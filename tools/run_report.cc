@@ -175,16 +175,15 @@ RunReport MakeReport(const std::string& model, const InterpreterCore& core,
 
 std::string ToText(const RunReport& report) {
   std::string text;
-  absl::StrAppendFormat(&text, "%s: %d ops, scheduler %s, %d worker%s, %d thread%s per op\n",
-                        report.model, report.num_ops, report.scheduler, report.num_workers,
-                        report.num_workers == 1 ? "" : "s", report.num_threads,
-                        report.num_threads == 1 ? "" : "s");
+  absl::StrAppend(&text, report.model, ": ", Counted(report.num_ops, "op"), ", scheduler ",
+                  report.scheduler, ", ", Counted(report.num_workers, "worker"), ", ",
+                  Counted(report.num_threads, "thread"), " per op\n");
   absl::StrAppendFormat(&text, "load %.2f ms, prepare %.2f ms, first run %.2f ms\n",
                         report.times.load_ms, report.times.prepare_ms, report.times.first_ms);
   if (const std::vector<double>& runs_ms = report.times.runs_ms; !runs_ms.empty()) {
     const RunStatistics statistics = Statistics(runs_ms);
-    absl::StrAppendFormat(&text, "%d run%s: median %.3f ms, min %.3f ms, p99 %.3f ms\n",
-                          runs_ms.size(), runs_ms.size() == 1 ? "" : "s", statistics.median_ms,
+    absl::StrAppendFormat(&text, "%s: median %.3f ms, min %.3f ms, p99 %.3f ms\n",
+                          Counted(std::ssize(runs_ms), "run"), statistics.median_ms,
                           statistics.min_ms, statistics.p99_ms);
   }
   if (!report.times.device_ms.empty()) {

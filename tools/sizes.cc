@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
@@ -46,6 +47,11 @@ std::string FormatBytes(uint64_t bytes) {
   size_t unit = 0;
   for (; value >= 1024 && unit + 1 < kByteUnits.size(); ++unit) value /= 1024;
   return absl::StrFormat("%.2f %s", value, kByteUnits[unit]);
+}
+
+std::string Counted(int64_t count, absl::string_view noun) {
+  const bool hisses = absl::EndsWith(noun, "tch") || absl::EndsWith(noun, "x");
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : hisses ? "es" : "s");
 }
 
 absl::StatusOr<std::chrono::nanoseconds> ParseDuration(absl::string_view text) {

@@ -16,6 +16,9 @@ absl::StatusOr<uint64_t> ParseBytes(absl::string_view text);
 // 1536 -> "1.50 KiB"
 std::string FormatBytes(uint64_t bytes);
 
+// 1, "epoch" -> "1 epoch"; 2, "fetch" -> "2 fetches".
+std::string Counted(int64_t count, absl::string_view noun);
+
 // "250ms", "2.5s", "1m" or plain seconds. Always positive.
 absl::StatusOr<std::chrono::nanoseconds> ParseDuration(absl::string_view text);
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "core/terminal_text.h"
 #include "tools/run_report.h"
+#include "tools/sizes.h"
 #include "tools/train_log.h"
 
 namespace interp {
@@ -54,8 +55,9 @@ std::string Duration(double seconds) {
 }  // namespace
 
 std::string ToText(const TrainReport& report) {
-  std::string text = absl::StrFormat("%s: %d steps, %d epochs, %.1f samples/s\n", report.program,
-                                     StepsInAll(report), report.epochs, SamplesPerSecond(report));
+  std::string text = absl::StrFormat("%s: %s, %s, %.1f samples/s\n", report.program,
+                                     Counted(StepsInAll(report), "step"),
+                                     Counted(report.epochs, "epoch"), SamplesPerSecond(report));
   if (report.steps_ms.empty()) {
     text += "step      none was left to do\n";
   } else {
@@ -67,7 +69,7 @@ std::string ToText(const TrainReport& report) {
   }
   if (report.pipeline.has_value()) absl::StrAppend(&text, ToText(*report.pipeline));
   if (report.num_skipped > 0) {
-    absl::StrAppend(&text, "skipped   ", report.num_skipped, " damaged samples\n");
+    absl::StrAppend(&text, "skipped   ", Counted(report.num_skipped, "damaged sample"), "\n");
   }
   if (!report.fetches.empty()) {
     absl::StrAppend(&text, "last      ", ValuesText(report.fetches), "\n");

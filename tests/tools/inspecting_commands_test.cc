@@ -136,7 +136,7 @@ TEST(CompileCommandTest, APlanRunsLikeItsProgram) {
   const std::string plan = folder / "digits.plan";
   const CommandResult compiled = RunInterp({"compile", kModel, "-o", plan});
   ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
-  EXPECT_THAT(compiled.out, HasSubstr("1 feeds, 1 fetches"));
+  EXPECT_THAT(compiled.out, HasSubstr("1 feed, 1 fetch"));
   const CommandResult result =
       RunInterp({"run", plan, "--params", kDigits + "digits.pdiparams", "--feed",
                  kDigits + "image.npy", "--expect", kDigits + "expected.npz", "--out",
@@ -207,7 +207,7 @@ TEST(CompileCommandTest, AProgramThatRefusesRandomFeedsIsPackedOnGivenOnes) {
   given.insert(given.end(), feeds.begin(), feeds.end());
   const CommandResult packed = RunInterp(given);
   ASSERT_EQ(packed.exit_code, 0) << packed.err;
-  EXPECT_THAT(packed.out, HasSubstr(" 1 feeds, 1 fetches"));
+  EXPECT_THAT(packed.out, HasSubstr(" 1 feed, 1 fetch"));
   std::vector<std::string> run = {"run", plan};
   run.insert(run.end(), feeds.begin(), feeds.end());
   const CommandResult result = RunInterp(run);

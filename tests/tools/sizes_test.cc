@@ -44,6 +44,14 @@ TEST(ParseDurationTest, RefusesWhatIsNotPositive) {
   }
 }
 
+TEST(CountedTest, OneThingIsNotSeveral) {
+  EXPECT_EQ(Counted(1, "epoch"), "1 epoch");
+  EXPECT_EQ(Counted(0, "epoch"), "0 epochs");
+  EXPECT_EQ(Counted(1, "fetch"), "1 fetch");
+  EXPECT_EQ(Counted(2, "fetch"), "2 fetches");
+  EXPECT_EQ(Counted(2, "box"), "2 boxes");
+}
+
 TEST(ParseDimsTest, SeparatedByAnX) {
   EXPECT_THAT(*ParseDims("1x3x224x224"), ElementsAre(1, 3, 224, 224));
   EXPECT_THAT(*ParseDims("0"), ElementsAre(0));
