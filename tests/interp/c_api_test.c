@@ -1,4 +1,6 @@
-/* The C API, from a C program:  c_api_tests DIGITS_FOLDER TEMPORARY_FOLDER */
+/* The C API, from a C program:  c_api_tests DIGITS_FOLDER TEMPORARY_FOLDER
+ *
+ * Long because it is one program, which checks one step after the other. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
