@@ -57,7 +57,7 @@ absl::StatusOr<TrainingPrograms> Make(const BackwardFlags& flags, const Optimize
 }
 
 // "12 forward, 14 backward, 4 update".
-std::string CountOps(const Program& program) {
+std::string OpsByRole(const Program& program) {
   int forward = 0;
   int backward = 0;
   int update = 0;
@@ -115,7 +115,7 @@ ExitCode Backward(const BackwardFlags& flags) {
   if (!made.ok()) return Fail(ExitCode::kModelUnusable, made.status());
   const absl::Status written = WriteAll(flags, *made);
   if (!written.ok()) return Fail(ExitCode::kRunFailed, written);
-  std::string text = absl::StrCat(flags.out, ": ops: ", CountOps(made->main), "; ",
+  std::string text = absl::StrCat(flags.out, ": ops: ", OpsByRole(made->main), "; ",
                                   Counted(std::ssize(made->gradients), "parameter"));
   if (made->num_recomputed > 0) {
     absl::StrAppend(&text, "; ", Counted(made->num_recomputed, "op"), " computed again");

@@ -108,13 +108,13 @@ absl::StatusOr<CoreOptions> ParseSideFlags(const std::string& text, uint64_t see
 }
 
 // A side that is ready to run.
-struct Prepared {
+struct PreparedSide {
   std::string path;
   std::unique_ptr<InterpreterCore> core;
   std::vector<Tensor> feeds;
 };
 
-absl::StatusOr<Prepared> Prepare(const Side& side, const CompareFlags& flags, ExitCode& blame) {
+absl::StatusOr<PreparedSide> Prepare(const Side& side, const CompareFlags& flags, ExitCode& blame) {
   blame = ExitCode::kUsage;
   INTERP_ASSIGN_OR_RETURN(const CoreOptions options,
                           ParseSideFlags(side.flags, flags.feeds.limits.seed));
@@ -132,7 +132,7 @@ absl::StatusOr<Prepared> Prepare(const Side& side, const CompareFlags& flags, Ex
   INTERP_ASSIGN_OR_RETURN(const std::vector<std::string> fetches,
                           FetchNames(model.program, flags.fetches));
   INTERP_RETURN_IF_ERROR(CheckSeen(model.path, model.program, fetches, options.passes));
-  Prepared prepared{model.path, nullptr, {}};
+  PreparedSide prepared{model.path, nullptr, {}};
   std::vector<std::string> names;
   for (NamedTensor& feed : feeds) {
     names.push_back(feed.first);
@@ -179,7 +179,7 @@ bool GivesBackFeed(const Plan& plan, const std::string& name) {
 // Everything that one run of the side computes, then what it fetches: that may lie on a device.
 absl::StatusOr<std::vector<WrittenValue>> RunSide(const Side& side, const CompareFlags& flags,
                                                   ExitCode& blame) {
-  INTERP_ASSIGN_OR_RETURN(Prepared prepared, Prepare(side, flags, blame));
+  INTERP_ASSIGN_OR_RETURN(PreparedSide prepared, Prepare(side, flags, blame));
   blame = ExitCode::kRunFailed;
   VariableCapture capture(*prepared.core);
   INTERP_ASSIGN_OR_RETURN(

@@ -33,43 +33,43 @@ struct Effect {
   int64_t duration_ns = 0;
 };
 
-struct Row {
+struct PassRow {
   const Pass* pass = nullptr;
   std::optional<Effect> effect = std::nullopt;  // nullopt: did not run
 };
 
-int64_t CountOps(const Program& program) {
+int64_t NumOps(const Program& program) {
   int64_t count = 0;
   for (const Block& block : program.blocks) count += std::ssize(block.ops);
   return count;
 }
 
-std::vector<Row> AllRows() {
-  std::vector<Row> rows;
+std::vector<PassRow> AllRows() {
+  std::vector<PassRow> rows;
   for (const Pass& pass : AllPasses()) rows.push_back({&pass});
   return rows;
 }
 
 // Runs the pipeline on the program, in the order of `rows`.
-absl::Status Measure(const PassesFlags& flags, Program program, std::vector<Row>& rows) {
+absl::Status Measure(const PassesFlags& flags, Program program, std::vector<PassRow>& rows) {
   PassContext context{.ops = OpRegistry::Global()};
   if (!flags.fetches.empty()) {
     INTERP_ASSIGN_OR_RETURN(context.fetches, FetchNames(program, flags.fetches));
   }
-  int64_t ops = CountOps(program);
+  int64_t ops = NumOps(program);
   std::vector<std::pair<int64_t, int64_t>> counts;
   PipelineOptions options{.disable = flags.disable,
                           .enable = flags.enable,
                           .print_after = {"all"},
                           .print = [&](absl::string_view /*pass*/, const Program& now) {
-                            counts.emplace_back(ops, CountOps(now));
+                            counts.emplace_back(ops, NumOps(now));
                             ops = counts.back().second;
                           }};
   KeepNoState(options);
   INTERP_ASSIGN_OR_RETURN(const PipelineResult result,
                           RunPipeline(std::move(program), context, options));
   size_t next = 0;
-  for (Row& row : rows) {
+  for (PassRow& row : rows) {
     if (next == result.timings.size() || result.timings[next].pass != row.pass->name) continue;
     const auto [before, after] = counts[next];
     row.effect = Effect{before, after, result.timings[next].duration_ns};
@@ -78,11 +78,11 @@ absl::Status Measure(const PassesFlags& flags, Program program, std::vector<Row>
   return absl::OkStatus();
 }
 
-std::string ToText(const std::vector<Row>& rows, bool measured) {
+std::string ToText(const std::vector<PassRow>& rows, bool measured) {
   std::vector<std::vector<std::string>> table = {{"pass", "on"}};
   if (measured) table[0].insert(table[0].end(), {"ops", "change", "ms"});
   table[0].emplace_back("does");
-  for (const Row& row : rows) {
+  for (const PassRow& row : rows) {
     std::vector<std::string>& cells =
         table.emplace_back(std::vector<std::string>{std::string(row.pass->name)});
     const bool on = measured ? row.effect.has_value() : row.pass->on_by_default;
@@ -100,10 +100,10 @@ std::string ToText(const std::vector<Row>& rows, bool measured) {
   return FormatTable(table);
 }
 
-std::string ToJson(const std::vector<Row>& rows) {
+std::string ToJson(const std::vector<PassRow>& rows) {
   JsonWriter json;
   json.BeginArray();
-  for (const Row& row : rows) {
+  for (const PassRow& row : rows) {
     json.Line();
     json.BeginObject();
     json.Field("name", row.pass->name);
@@ -122,7 +122,7 @@ std::string ToJson(const std::vector<Row>& rows) {
 }
 
 ExitCode Passes(const PassesFlags& flags) {
-  std::vector<Row> rows = AllRows();
+  std::vector<PassRow> rows = AllRows();
   const bool measured = !flags.model.empty();
   const absl::Status passes = CheckPasses(flags.enable, flags.disable);
   if (!passes.ok()) return Fail(ExitCode::kUsage, passes);

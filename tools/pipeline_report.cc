@@ -12,8 +12,8 @@
 namespace interp {
 namespace {
 
-constexpr double kWidth = 1080;
-constexpr double kLeft = 120;
+constexpr double kChartWidth = 1080;
+constexpr double kChartLeft = 120;
 constexpr double kRowHeight = 34;
 constexpr double kRowGap = 8;
 constexpr double kAxisHeight = 28;
@@ -43,7 +43,7 @@ class Chart {
     absl::StrAppendFormat(&svg_,
                           "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %g %g\" "
                           "font-family=\"sans-serif\" font-size=\"12\">\n",
-                          kWidth, height_);
+                          kChartWidth, height_);
     for (size_t stage = 0; stage < times_.stages.size(); ++stage) DrawRow(stage);
     for (const JobTime& job : times_.jobs) DrawJob(job);
     DrawAxis();
@@ -54,7 +54,8 @@ class Chart {
  private:
   double X(int64_t ns) const {
     const auto all = static_cast<double>(std::max<int64_t>(times_.end_ns - times_.start_ns, 1));
-    return kLeft + (kWidth - kLeft - 8) * static_cast<double>(ns - times_.start_ns) / all;
+    return kChartLeft +
+           (kChartWidth - kChartLeft - 8) * static_cast<double>(ns - times_.start_ns) / all;
   }
   static double Y(int32_t stage) { return stage * (kRowHeight + kRowGap); }
 
@@ -63,7 +64,7 @@ class Chart {
     absl::StrAppendFormat(&svg_,
                           "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"#f1f1f1\"/>\n"
                           "<text x=\"4\" y=\"%g\">stage %d, %s</text>\n",
-                          kLeft, y, X(times_.end_ns) - kLeft, kRowHeight, y + 21,
+                          kChartLeft, y, X(times_.end_ns) - kChartLeft, kRowHeight, y + 21,
                           static_cast<int>(stage), Name(times_.stages[stage].place));
   }
 
