@@ -89,41 +89,35 @@ absl::Status WriteAll(const BackwardFlags& flags, const TrainingPrograms& made) 
   return main.Commit();
 }
 
-ExitCode Backward(const BackwardFlags& flags) {
-  const absl::Status alone = CheckStartedAlone("backward");
-  if (!alone.ok()) return Fail(ExitCode::kUsage, alone);
+absl::StatusOr<ExitCode> Backward(const BackwardFlags& flags, ExitCode& blame) {
+  INTERP_RETURN_IF_ERROR(CheckStartedAlone("backward"));
   const auto [model, params] = InputsOf({.model = flags.model, .params = "", .compiled_from = ""});
-  const absl::Status distinct =
+  INTERP_RETURN_IF_ERROR(
       CheckDistinct({{"--out", flags.out}, {"--startup", flags.startup}},
-                    {model, params, {"--startup-from", ModelFileOf(flags.parameters)}});
-  if (!distinct.ok()) return Fail(ExitCode::kUsage, distinct);
+                    {model, params, {"--startup-from", ModelFileOf(flags.parameters)}}));
   if (flags.startup.empty() && !flags.parameters.empty()) {
-    return Fail(ExitCode::kUsage,
-                InvalidArgument("--startup-from has no effect without --startup"));
+    return InvalidArgument("--startup-from has no effect without --startup");
   }
-  const absl::StatusOr<OptimizerSpec> optimizer = ParseOptimizerSpec(flags.optimizer);
-  if (!optimizer.ok()) {
-    return Fail(ExitCode::kUsage, Annotate(optimizer.status(), "--optimizer"));
-  }
+  INTERP_ASSIGN_OR_RETURN(const OptimizerSpec optimizer,
+                          Annotate(ParseOptimizerSpec(flags.optimizer), "--optimizer"));
   // Both are written, or none.
+  blame = ExitCode::kRunFailed;
   for (const auto& [flag, path] : {std::pair("-o", &flags.out), {"--startup", &flags.startup}}) {
-    if (path->empty()) continue;
-    const absl::Status writable = CheckWritable(*path);
-    if (!writable.ok()) return Fail(ExitCode::kRunFailed, Annotate(writable, flag));
+    if (!path->empty()) INTERP_RETURN_IF_ERROR(Annotate(CheckWritable(*path), flag));
   }
-  const absl::StatusOr<TrainingPrograms> made = Make(flags, *optimizer);
-  if (!made.ok()) return Fail(ExitCode::kModelUnusable, made.status());
-  const absl::Status written = WriteAll(flags, *made);
-  if (!written.ok()) return Fail(ExitCode::kRunFailed, written);
-  std::string text = absl::StrCat(flags.out, ": ops: ", OpsByRole(made->main), "; ",
-                                  Counted(std::ssize(made->gradients), "parameter"));
-  if (made->num_recomputed > 0) {
-    absl::StrAppend(&text, "; ", Counted(made->num_recomputed, "op"), " computed again");
+  blame = ExitCode::kModelUnusable;
+  INTERP_ASSIGN_OR_RETURN(const TrainingPrograms made, Make(flags, optimizer));
+  blame = ExitCode::kRunFailed;
+  INTERP_RETURN_IF_ERROR(WriteAll(flags, made));
+  std::string text = absl::StrCat(flags.out, ": ops: ", OpsByRole(made.main), "; ",
+                                  Counted(std::ssize(made.gradients), "parameter"));
+  if (made.num_recomputed > 0) {
+    absl::StrAppend(&text, "; ", Counted(made.num_recomputed, "op"), " computed again");
   }
   text += "\n";
   if (!flags.startup.empty()) {
     absl::StrAppend(&text, flags.startup, ": ",
-                    Counted(std::ssize(made->startup.blocks[0].ops), "op"), "\n");
+                    Counted(std::ssize(made.startup.blocks[0].ops), "op"), "\n");
   }
   return Show(text);
 }
@@ -157,7 +151,9 @@ void AddBackwardCommand(CLI::App& app, ExitCode& exit_code) {
                      "--startup-from)");
   command.add_option("--startup-from", flags->parameters,
                      "startup program of MODEL, to which the state is added");
-  command.callback([flags, &exit_code] { exit_code = Backward(*flags); });
+  command.callback([flags, &exit_code] {
+    exit_code = RunCommand([&](ExitCode& blame) { return Backward(*flags, blame); });
+  });
 }
 
 }  // namespace interp

@@ -277,24 +277,23 @@ absl::Status MeasureAll(const BenchFlags& flags, const Task& task, const std::st
   return absl::OkStatus();
 }
 
-ExitCode Bench(const BenchFlags& flags, const CLI::App& command) {
-  ExitCode blame = ExitCode::kUsage;
-  const absl::StatusOr<Task> task = Prepare(flags, command, blame);
-  if (!task.ok()) return Fail(blame, task.status());
+absl::StatusOr<ExitCode> Bench(const BenchFlags& flags, const CLI::App& command, ExitCode& blame) {
+  INTERP_ASSIGN_OR_RETURN(const Task task, Prepare(flags, command, blame));
   BenchReport report;
-  report.model = task->path;
-  report.duration_s = std::chrono::duration<double>(task->duration).count();
+  report.model = task.path;
+  report.duration_s = std::chrono::duration<double>(task.duration).count();
   if (flags.rate > 0) report.rate = flags.rate;
   std::stop_source stop;
   absl::Status measured;
   {
     const Interruption interruption([&] { stop.request_stop(); });
-    measured = MeasureAll(flags, *task, stop.get_token(), report, blame);
+    measured = MeasureAll(flags, task, stop.get_token(), report, blame);
   }
   report.interrupted = stop.stop_requested();
-  if (!measured.ok() && !report.interrupted) return Fail(blame, measured);
+  if (!measured.ok() && !report.interrupted) return measured;
   if (report.interrupted && report.results.empty()) {
-    return Fail(ExitCode::kInterrupted, absl::CancelledError("interrupted before the first run"));
+    blame = ExitCode::kInterrupted;
+    return absl::CancelledError("interrupted before the first run");
   }
   return Show(flags.json ? ToJson(report) : ToText(report),
               report.interrupted ? ExitCode::kInterrupted : ExitCode::kOk);
@@ -330,7 +329,9 @@ void AddBenchCommand(CLI::App& app, ExitCode& exit_code) {
   command.add_flag("--json", flags->json, "print one JSON object");
   AddPlanFlags(command, flags->plan);
   AddRunFlags(command, flags->run);
-  command.callback([flags, &command, &exit_code] { exit_code = Bench(*flags, command); });
+  command.callback([flags, &command, &exit_code] {
+    exit_code = RunCommand([&](ExitCode& blame) { return Bench(*flags, command, blame); });
+  });
 }
 
 }  // namespace interp

@@ -303,31 +303,30 @@ std::string ToJson(const Differences& differences) {
   return std::move(json).Take() + "\n";
 }
 
-ExitCode CompareSides(const CompareFlags& flags) {
+absl::StatusOr<ExitCode> CompareSides(const CompareFlags& flags, ExitCode& blame) {
   Side b = flags.b;
   if (b.model.empty() && b.params.empty() && b.flags.empty() && flags.a.flags.empty()) {
-    return Fail(ExitCode::kUsage,
-                InvalidArgument("nothing to compare with: give a second program, parameters with "
-                                "--params-b, or ways to run with --a and --b"));
+    return InvalidArgument(
+        "nothing to compare with: give a second program, parameters with --params-b, or ways to "
+        "run with --a and --b");
   }
   if (b.model.empty()) {
     b.model = flags.a.model;
     if (b.params.empty()) b.params = flags.a.params;
   }
-  ExitCode blame = ExitCode::kUsage;
-  const auto values_a = RunSide(flags.a, flags, blame);
-  if (!values_a.ok()) return Fail(blame, Annotate(values_a.status(), "A"));
-  const auto values_b = RunSide(b, flags, blame);
-  if (!values_b.ok()) return Fail(blame, Annotate(values_b.status(), "B"));
-  const auto differences = FindDifferences(*values_a, *values_b, flags.tolerance);
-  if (!differences.ok()) return Fail(ExitCode::kRunFailed, differences.status());
-  if (differences->rows.empty()) {
-    return Fail(ExitCode::kUsage,
-                InvalidArgument("A and B compute no variable of one name; compare programs that "
-                                "share names, or fetch a shared variable with --fetch"));
+  INTERP_ASSIGN_OR_RETURN(const auto values_a, Annotate(RunSide(flags.a, flags, blame), "A"));
+  INTERP_ASSIGN_OR_RETURN(const auto values_b, Annotate(RunSide(b, flags, blame), "B"));
+  blame = ExitCode::kRunFailed;
+  INTERP_ASSIGN_OR_RETURN(const Differences differences,
+                          FindDifferences(values_a, values_b, flags.tolerance));
+  if (differences.rows.empty()) {
+    blame = ExitCode::kUsage;
+    return InvalidArgument(
+        "A and B compute no variable of one name; compare programs that share names, or fetch a "
+        "shared variable with --fetch");
   }
-  return Show(flags.json ? ToJson(*differences) : ToText(*differences, flags.all),
-              FindFirst(*differences) == nullptr ? ExitCode::kOk : ExitCode::kMismatch);
+  return Show(flags.json ? ToJson(differences) : ToText(differences, flags.all),
+              FindFirst(differences) == nullptr ? ExitCode::kOk : ExitCode::kMismatch);
 }
 
 }  // namespace
@@ -355,7 +354,9 @@ void AddCompareCommand(CLI::App& app, ExitCode& exit_code) {
       ->capture_default_str();
   command.add_flag("--all", flags->all, "also show what does not differ");
   command.add_flag("--json", flags->json, "print one JSON object");
-  command.callback([flags, &exit_code] { exit_code = CompareSides(*flags); });
+  command.callback([flags, &exit_code] {
+    exit_code = RunCommand([&](ExitCode& blame) { return CompareSides(*flags, blame); });
+  });
 }
 
 }  // namespace interp

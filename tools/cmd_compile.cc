@@ -223,21 +223,16 @@ absl::StatusOr<CompiledProgram> CompileAndPack(const CompileFlags& flags, const 
   return compiled;
 }
 
-ExitCode CompileToFile(const CompileFlags& flags, const CLI::App& command) {
-  const absl::Status alone = CheckStartedAlone("compile");
-  if (!alone.ok()) return Fail(ExitCode::kUsage, alone);
-  const absl::StatusOr<PlanOptions> plan = CheckCompileFlags(flags, command);
-  if (!plan.ok()) return Fail(ExitCode::kUsage, plan.status());
-  if (const absl::Status writable = CheckWritable(flags.out); !writable.ok()) {
-    return Fail(ExitCode::kRunFailed, Annotate(writable, "-o"));
-  }
-  ExitCode blame = ExitCode::kUsage;
-  const absl::StatusOr<CompiledProgram> compiled = CompileAndPack(flags, *plan, blame);
-  if (!compiled.ok()) return Fail(blame, compiled.status());
-  if (const absl::Status saved = SavePlan(*compiled, flags.out); !saved.ok()) {
-    return Fail(ExitCode::kRunFailed, Annotate(saved, "-o"));
-  }
-  return Show(Summarize(*compiled, flags.out));
+absl::StatusOr<ExitCode> CompileToFile(const CompileFlags& flags, const CLI::App& command,
+                                       ExitCode& blame) {
+  INTERP_RETURN_IF_ERROR(CheckStartedAlone("compile"));
+  INTERP_ASSIGN_OR_RETURN(const PlanOptions plan, CheckCompileFlags(flags, command));
+  blame = ExitCode::kRunFailed;
+  INTERP_RETURN_IF_ERROR(Annotate(CheckWritable(flags.out), "-o"));
+  INTERP_ASSIGN_OR_RETURN(const CompiledProgram compiled, CompileAndPack(flags, plan, blame));
+  blame = ExitCode::kRunFailed;
+  INTERP_RETURN_IF_ERROR(Annotate(SavePlan(compiled, flags.out), "-o"));
+  return Show(Summarize(compiled, flags.out));
 }
 
 }  // namespace
@@ -277,7 +272,7 @@ void AddCompileCommand(CLI::App& app, ExitCode& exit_code) {
   AddPlanFlags(command, flags->plan);
   command.callback([flags, &command, &exit_code] {
     flags->model.finds_params = flags->pack;
-    exit_code = CompileToFile(*flags, command);
+    exit_code = RunCommand([&](ExitCode& blame) { return CompileToFile(*flags, command, blame); });
   });
 }
 

@@ -173,29 +173,18 @@ absl::StatusOr<std::string> MakeDump(Program program, PassContext context,
   return PrintAnyPlan(plans, passed.program, flags);
 }
 
-ExitCode Write(const absl::StatusOr<std::string>& dump, const std::string& path) {
-  if (!dump.ok()) return Fail(ExitCode::kModelUnusable, Annotate(dump.status(), path));
-  return Show(*dump);
-}
-
-ExitCode DumpPlanFile(const Model& model, const ProgramPage& page, const DumpFlags& flags,
-                      const CLI::App& command) {
-  const absl::Status fits = CheckNoPlanFlags(command, {"--feed", "--fetch"});
-  if (!fits.ok()) return Fail(ExitCode::kUsage, fits);
+absl::StatusOr<std::string> DumpPlanFile(const Model& model, const ProgramPage& page,
+                                         const DumpFlags& flags, ExitCode& blame) {
   if (flags.stage == "jobs" || flags.pipeline.micro_batches > 0) {
-    return Fail(ExitCode::kUsage,
-                InvalidArgument(model.path,
-                                ": a plan cannot be cut into micro-batches; expected "
-                                "the program that it was made of"));
+    return InvalidArgument(
+        "a plan cannot be cut into micro-batches; expected the program that it was made of");
   }
   if (flags.stage == "program") {
-    return Fail(ExitCode::kUsage,
-                InvalidArgument(model.path, ": a plan has its program after the passes only"));
+    return InvalidArgument("a plan has its program after the passes only");
   }
-  if (flags.stage == "passes") {
-    return Write(PrintProgram(model.program, page, flags.format), model.path);
-  }
-  return Write(PrintAnyPlan(model.compiled->plans, model.program, flags), model.path);
+  blame = ExitCode::kModelUnusable;
+  if (flags.stage == "passes") return PrintProgram(model.program, page, flags.format);
+  return PrintAnyPlan(model.compiled->plans, model.program, flags);
 }
 
 // Where the page shows parameters, those beside the model are looked for. A model may be looked at
@@ -209,29 +198,30 @@ absl::StatusOr<Model> LoadForDump(const DumpFlags& flags, absl::Status& paramete
   return LoadModel(flags.model);
 }
 
-ExitCode Dump(const DumpFlags& flags, const CLI::App& command) {
-  const absl::Status format = CheckFormat(flags);
-  if (!format.ok()) return Fail(ExitCode::kUsage, format);
-  const absl::Status effective =
-      CheckEffects(command, flags.stage, flags.pipeline.micro_batches > 0);
-  if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
-  const auto passes = DefaultPipeline(MakePipelineOptions(flags.plan));
-  if (!passes.ok()) return Fail(ExitCode::kUsage, passes.status());
-  const auto micro_batches = ReadPipelineFlags(flags);
-  if (!micro_batches.ok()) return Fail(ExitCode::kUsage, micro_batches.status());
+absl::StatusOr<ExitCode> Dump(const DumpFlags& flags, const CLI::App& command, ExitCode& blame) {
+  INTERP_RETURN_IF_ERROR(CheckFormat(flags));
+  INTERP_RETURN_IF_ERROR(CheckEffects(command, flags.stage, flags.pipeline.micro_batches > 0));
+  INTERP_RETURN_IF_ERROR(DefaultPipeline(MakePipelineOptions(flags.plan)).status());
+  INTERP_ASSIGN_OR_RETURN(const auto micro_batches, ReadPipelineFlags(flags));
+  blame = ExitCode::kModelUnusable;
   absl::Status parameters;
-  absl::StatusOr<Model> model = LoadForDump(flags, parameters);
-  if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
-  const absl::Status suits = CheckModelFlags(flags.model, *model);
-  if (!suits.ok()) return Fail(ExitCode::kUsage, suits);
+  INTERP_ASSIGN_OR_RETURN(Model model, LoadForDump(flags, parameters));
+  blame = ExitCode::kUsage;
+  INTERP_RETURN_IF_ERROR(CheckModelFlags(flags.model, model));
   ProgramPage page;
-  if (flags.format == "html" && ShowsProgram(flags)) page = MakeProgramPage(*model, parameters);
-  if (model->compiled.has_value()) return DumpPlanFile(*model, page, flags, command);
-  const absl::StatusOr<PassContext> context =
-      ContextFor(model->program, flags.feeds, flags.fetches);
-  if (!context.ok()) return Fail(ExitCode::kUsage, context.status());
-  return Write(MakeDump(std::move(model->program), *context, *micro_batches, page, flags),
-               model->path);
+  if (flags.format == "html" && ShowsProgram(flags)) page = MakeProgramPage(model, parameters);
+  absl::StatusOr<std::string> dump;
+  if (model.compiled.has_value()) {
+    INTERP_RETURN_IF_ERROR(CheckNoPlanFlags(command, {"--feed", "--fetch"}));
+    dump = DumpPlanFile(model, page, flags, blame);
+  } else {
+    INTERP_ASSIGN_OR_RETURN(const PassContext context,
+                            ContextFor(model.program, flags.feeds, flags.fetches));
+    blame = ExitCode::kModelUnusable;
+    dump = MakeDump(std::move(model.program), context, micro_batches, page, flags);
+  }
+  INTERP_RETURN_IF_ERROR(Annotate(dump.status(), model.path));
+  return Show(*dump);
 }
 
 }  // namespace
@@ -259,7 +249,9 @@ void AddDumpCommand(CLI::App& app, ExitCode& exit_code) {
   // Nothing runs that could be measured.
   command.remove_option(command.get_option("--pipeline-page"));
   AddPlanFlags(command, flags->plan);
-  command.callback([flags, &command, &exit_code] { exit_code = Dump(*flags, command); });
+  command.callback([flags, &command, &exit_code] {
+    exit_code = RunCommand([&](ExitCode& blame) { return Dump(*flags, command, blame); });
+  });
 }
 
 }  // namespace interp

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "core/annotate.h"
 #include "core/json_writer.h"
 #include "tools/commands.h"
 #include "tools/device_info.h"
@@ -211,25 +212,22 @@ ExitCode BlameOf(const absl::Status& status) {
   return usage ? ExitCode::kUsage : ExitCode::kRunFailed;
 }
 
-ExitCode ShowRecords(const InfoFlags& flags, const CLI::App& command) {
+absl::StatusOr<ExitCode> ShowRecords(const InfoFlags& flags, const CLI::App& command) {
   for (const auto flags_of_programs :
        {kRunFlags, std::initializer_list<const char*>{"--params", "--compiled-from"}}) {
-    const absl::Status effective =
-        CheckEffect(command, flags_of_programs, false, "on a record file");
-    if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
+    INTERP_RETURN_IF_ERROR(CheckEffect(command, flags_of_programs, false, "on a record file"));
   }
-  const absl::StatusOr<RecordInfo> info = CollectRecordInfo(flags.model.model, flags.records);
-  if (!info.ok()) return Fail(ExitCode::kUsage, info.status());
-  return Show(flags.json ? ToJson(*info, flags.records) : ToText(*info, flags.records),
-              info->is_whole() ? ExitCode::kOk : ExitCode::kUsage);
+  INTERP_ASSIGN_OR_RETURN(const RecordInfo info,
+                          CollectRecordInfo(flags.model.model, flags.records));
+  return Show(flags.json ? ToJson(info, flags.records) : ToText(info, flags.records),
+              info.is_whole() ? ExitCode::kOk : ExitCode::kUsage);
 }
 
-ExitCode ShowDevices(const InfoFlags& flags, const CLI::App& command) {
+absl::StatusOr<ExitCode> ShowDevices(const InfoFlags& flags, const CLI::App& command) {
   for (const auto flags_of_files :
        {std::initializer_list<const char*>{"MODEL", "--params", "--compiled-from", "--records"},
         kRunFlags}) {
-    const absl::Status effective = CheckEffect(command, flags_of_files, false, "with --devices");
-    if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
+    INTERP_RETURN_IF_ERROR(CheckEffect(command, flags_of_files, false, "with --devices"));
   }
   const std::vector<DeviceInfo> devices = FindDevicesHere();
   return Show(flags.json ? ToJson(devices) : ToText(devices));
@@ -245,38 +243,36 @@ absl::Status CheckInfoFlags(const InfoFlags& flags, const CLI::App& command) {
   return MaxFileBytes(flags.feeds.limits).status();
 }
 
-ExitCode ShowProgram(const InfoFlags& flags, const CLI::App& command) {
-  const absl::Status checked = CheckInfoFlags(flags, command);
-  if (!checked.ok()) return Fail(ExitCode::kUsage, checked);
+absl::StatusOr<ExitCode> ShowProgram(const InfoFlags& flags, const CLI::App& command,
+                                     ExitCode& blame) {
+  INTERP_RETURN_IF_ERROR(CheckInfoFlags(flags, command));
   const bool runs = !flags.feeds.shapes.empty() || !flags.feeds.feeds.empty();
   ModelFlags model_flags = flags.model;
   model_flags.finds_params = runs;
-  absl::StatusOr<Model> model = LoadModel(model_flags);
-  if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
-  const absl::Status suits = CheckModelFlags(flags.model, *model);
-  if (!suits.ok()) return Fail(ExitCode::kUsage, suits);
-  Info info{CollectInfo(*model, !flags.model.params.empty()), std::nullopt};
+  blame = ExitCode::kModelUnusable;
+  INTERP_ASSIGN_OR_RETURN(Model model, LoadModel(model_flags));
+  blame = ExitCode::kUsage;
+  INTERP_RETURN_IF_ERROR(CheckModelFlags(flags.model, model));
+  Info info{CollectInfo(model, !flags.model.params.empty()), std::nullopt};
   if (runs) {
-    if (model->compiled.has_value()) {
-      return Fail(
-          ExitCode::kUsage,
-          InvalidArgument(flags.feeds.shapes.empty() ? "--feed" : "--shape", " wants a program; ",
-                          model->path, " is a plan, whose variables are chosen"));
+    if (model.compiled.has_value()) {
+      return InvalidArgument(flags.feeds.shapes.empty() ? "--feed" : "--shape",
+                             " wants a program; ", model.path,
+                             " is a plan, whose variables are chosen");
     }
-    absl::StatusOr<ShapedRun> shaped = RunWithShapes(*model, flags.feeds);
-    if (!shaped.ok()) return Fail(BlameOf(shaped.status()), Annotate(shaped.status(), model->path));
-    info.shaped = *std::move(shaped);
+    absl::StatusOr<ShapedRun> shaped = RunWithShapes(model, flags.feeds);
+    blame = BlameOf(shaped.status());
+    INTERP_ASSIGN_OR_RETURN(info.shaped, Annotate(std::move(shaped), model.path));
   }
   return Show(flags.json ? ToJson(info) : ToText(info));
 }
 
-ExitCode ShowInfo(const InfoFlags& flags, const CLI::App& command) {
+absl::StatusOr<ExitCode> ShowInfo(const InfoFlags& flags, const CLI::App& command,
+                                  ExitCode& blame) {
   if (flags.devices) return ShowDevices(flags, command);
-  if (flags.model.model.empty()) {
-    return Fail(ExitCode::kUsage, InvalidArgument("MODEL is required"));
-  }
+  if (flags.model.model.empty()) return InvalidArgument("MODEL is required");
   if (absl::EndsWith(flags.model.model, ".rec")) return ShowRecords(flags, command);
-  return ShowProgram(flags, command);
+  return ShowProgram(flags, command, blame);
 }
 
 }  // namespace
@@ -295,7 +291,9 @@ void AddInfoCommand(CLI::App& app, ExitCode& exit_code) {
                    "without MODEL: the GPUs that programs can run on, or why there is none");
   command.add_flag("--records", flags->records, "of FILE.rec: list every record");
   command.add_flag("--json", flags->json, "print one JSON object");
-  command.callback([flags, &command, &exit_code] { exit_code = ShowInfo(*flags, command); });
+  command.callback([flags, &command, &exit_code] {
+    exit_code = RunCommand([&](ExitCode& blame) { return ShowInfo(*flags, command, blame); });
+  });
 }
 
 }  // namespace interp

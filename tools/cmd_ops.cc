@@ -77,21 +77,20 @@ absl::StatusOr<std::vector<const OpDef*>> Select(const OpsFlags& flags) {
   return defs;
 }
 
-ExitCode Ops(const OpsFlags& flags) {
-  const auto defs = Select(flags);
-  if (!defs.ok()) return Fail(ExitCode::kUsage, defs.status());
+absl::StatusOr<ExitCode> Ops(const OpsFlags& flags) {
+  INTERP_ASSIGN_OR_RETURN(const auto defs, Select(flags));
   std::string text;
   if (flags.json) {
     JsonWriter json;
     json.BeginArray();
-    for (const OpDef* def : *defs) {
+    for (const OpDef* def : defs) {
       json.Line();
       WriteJson(*def, json);
     }
     json.EndArray();
     text = std::move(json).Take() + "\n";
   } else {
-    for (const OpDef* def : *defs) text += ToText(*def);
+    for (const OpDef* def : defs) text += ToText(*def);
   }
   return Show(text);
 }
@@ -105,7 +104,8 @@ void AddOpsCommand(CLI::App& app, ExitCode& exit_code) {
   command.add_option("TYPE", flags->types, "only these; default: all");
   command.add_flag("--json", flags->json, "print one JSON array");
   command.footer("A '?' marks optional slots, a '*' slots with any number of arguments.");
-  command.callback([flags, &exit_code] { exit_code = Ops(*flags); });
+  command.callback(
+      [flags, &exit_code] { exit_code = RunCommand([&](ExitCode&) { return Ops(*flags); }); });
 }
 
 }  // namespace interp

@@ -192,47 +192,43 @@ ExitCode CodeOf(const absl::Status& status) {
   return written ? ExitCode::kRunFailed : ExitCode::kUsage;
 }
 
-ExitCode Pack(PackFlags& flags, const CLI::App& command) {
-  const absl::Status alone = CheckStartedAlone("pack");
-  if (!alone.ok()) return Fail(ExitCode::kUsage, alone);
-  const absl::Status checked = CheckFlags(flags, command);
-  if (!checked.ok()) return Fail(ExitCode::kUsage, checked);
+absl::StatusOr<ExitCode> Pack(PackFlags& flags, const CLI::App& command, ExitCode& blame) {
+  INTERP_RETURN_IF_ERROR(CheckStartedAlone("pack"));
+  INTERP_RETURN_IF_ERROR(CheckFlags(flags, command));
   const std::vector<std::string> encodings = {"keep", "jpg", "png"};
   flags.options.encoding =
       static_cast<Encoding>(std::ranges::find(encodings, flags.encoding) - encodings.begin());
   if (flags.options.threads == 0) flags.options.threads = UsableCpus();
-  const absl::StatusOr<PictureList> list = ReadList(flags);
-  if (!list.ok()) return Fail(ExitCode::kUsage, list.status());
-  const absl::Status named = CheckNames(flags, *list);
-  if (!named.ok()) return Fail(ExitCode::kUsage, named);
-  if (flags.options.parts > std::ssize(list->pictures)) {
-    return Fail(ExitCode::kUsage,
-                InvalidArgument("--parts ", flags.options.parts, ": expected at most ",
-                                list->pictures.size(), ", a picture or more for each part"));
+  INTERP_ASSIGN_OR_RETURN(const PictureList list, ReadList(flags));
+  INTERP_RETURN_IF_ERROR(CheckNames(flags, list));
+  if (flags.options.parts > std::ssize(list.pictures)) {
+    return InvalidArgument("--parts ", flags.options.parts, ": expected at most ",
+                           list.pictures.size(), ", a picture or more for each part");
   }
-  const absl::Status writable = CheckOutputs(flags, *list);
-  if (absl::IsInvalidArgument(writable)) return Fail(ExitCode::kUsage, writable);
-  if (!writable.ok()) return Fail(ExitCode::kRunFailed, writable);
+  const absl::Status writable = CheckOutputs(flags, list);
+  if (!absl::IsInvalidArgument(writable)) blame = ExitCode::kRunFailed;
+  INTERP_RETURN_IF_ERROR(writable);
   std::atomic<bool> stop{false};
   absl::StatusOr<PackReport> report;
   {
     const Interruption interruption([&] { stop = true; });
     ProgressLine progress;
-    const auto show = [&, total = list->pictures.size()](size_t done) {
+    const auto show = [&, total = list.pictures.size()](size_t done) {
       if (!progress.IsDue(/*is_last=*/done >= total)) return;
       progress.Show(absl::StrFormat("%s %d/%d pictures, %.0f/s", ProgressBar(done, total), done,
                                     total, done / progress.seconds()));
     };
     const auto lists = [&](const PackReport& packed) {
-      return WriteLists(flags, Selected(*list, packed.packed));
+      return WriteLists(flags, Selected(list, packed.packed));
     };
-    report = PackPictures(*list, flags.output, flags.options, show, stop, lists);
+    report = PackPictures(list, flags.output, flags.options, show, stop, lists);
   }
-  if (!report.ok()) return Fail(CodeOf(report.status()), report.status());
+  blame = CodeOf(report.status());
+  INTERP_RETURN_IF_ERROR(report.status());
   for (const std::string& problem : report->skipped) {
     Warn(problem);
   }
-  return Show(ToText(*report, Selected(*list, report->packed)));
+  return Show(ToText(*report, Selected(list, report->packed)));
 }
 
 // What becomes of each picture.
@@ -286,7 +282,9 @@ void AddPackCommand(CLI::App& app, ExitCode& exit_code) {
   command.add_option("--write-list", flags->list, "write what is packed, as im2rec's file.lst");
   command.add_option("--write-labels", flags->labels,
                      "write the names of the folders, one a line, for `interp run --labels`");
-  command.callback([flags, &command, &exit_code] { exit_code = Pack(*flags, command); });
+  command.callback([flags, &command, &exit_code] {
+    exit_code = RunCommand([&](ExitCode& blame) { return Pack(*flags, command, blame); });
+  });
 }
 
 }  // namespace interp

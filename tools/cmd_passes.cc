@@ -121,25 +121,20 @@ std::string ToJson(const std::vector<PassRow>& rows) {
   return std::move(json).Take() + "\n";
 }
 
-ExitCode Passes(const PassesFlags& flags) {
+absl::StatusOr<ExitCode> Passes(const PassesFlags& flags, ExitCode& blame) {
   std::vector<PassRow> rows = AllRows();
   const bool measured = !flags.model.empty();
-  const absl::Status passes = CheckPasses(flags.enable, flags.disable);
-  if (!passes.ok()) return Fail(ExitCode::kUsage, passes);
+  INTERP_RETURN_IF_ERROR(CheckPasses(flags.enable, flags.disable));
   if (measured) {
-    absl::StatusOr<Model> model = LoadModel(flags.model, /*params=*/"");
-    if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
-    if (model->compiled.has_value()) {
-      return Fail(ExitCode::kUsage, InvalidArgument(model->path,
-                                                    ": the passes of a plan have run; "
-                                                    "expected a program"));
+    blame = ExitCode::kModelUnusable;
+    INTERP_ASSIGN_OR_RETURN(Model model, LoadModel(flags.model, /*params=*/""));
+    if (model.compiled.has_value()) {
+      blame = ExitCode::kUsage;
+      return InvalidArgument(model.path, ": the passes of a plan have run; expected a program");
     }
-    const absl::Status status = Measure(flags, std::move(model->program), rows);
-    if (!status.ok()) {
-      const bool name = absl::IsNotFound(status);
-      return Fail(name ? ExitCode::kUsage : ExitCode::kModelUnusable,
-                  Annotate(status, model->path));
-    }
+    const absl::Status status = Measure(flags, std::move(model.program), rows);
+    if (absl::IsNotFound(status)) blame = ExitCode::kUsage;
+    INTERP_RETURN_IF_ERROR(Annotate(status, model.path));
   }
   return Show(flags.json ? ToJson(rows) : ToText(rows, measured));
 }
@@ -160,7 +155,9 @@ void AddPassesCommand(CLI::App& app, ExitCode& exit_code) {
   AddRepeatedFlag(command, "--disable-pass", flags->disable, "leave this pass out; repeatable")
       .needs(model);
   command.add_flag("--json", flags->json, "print one JSON array");
-  command.callback([flags, &exit_code] { exit_code = Passes(*flags); });
+  command.callback([flags, &exit_code] {
+    exit_code = RunCommand([&](ExitCode& blame) { return Passes(*flags, blame); });
+  });
 }
 
 }  // namespace interp

@@ -236,9 +236,10 @@ absl::Status WriteResults(const RunCommandFlags& flags, const Model& model, cons
 }
 
 // Runs the prepared core and reports.
-ExitCode RunAndReport(const RunCommandFlags& flags, const RunOptions& run_options,
-                      const Model& model, const Inputs& inputs, InterpreterCore& core,
-                      RunWatch& watch, RunTimes times, Ranks& ranks) {
+absl::StatusOr<ExitCode> RunAndReport(const RunCommandFlags& flags, const RunOptions& run_options,
+                                      const Model& model, const Inputs& inputs,
+                                      InterpreterCore& core, RunWatch& watch, RunTimes times,
+                                      Ranks& ranks) {
   auto interruption = std::make_unique<Interruption>([&] { core.Cancel(); });
   const absl::StatusOr<std::vector<Tensor>> tensors =
       RunTimed(core, Tensors(inputs.feeds), flags.counts, run_options, watch.watchers(), times);
@@ -247,13 +248,10 @@ ExitCode RunAndReport(const RunCommandFlags& flags, const RunOptions& run_option
   if (interrupted) return ShowInterrupted(flags, model, core, times);
   // Of a run that failed, too: it shows how far it came.
   const absl::Status traced = watch.WriteTrace();
-  if (!tensors.ok()) {
-    return Fail(ExitCode::kRunFailed, Annotate(tensors.status(), model.path));
-  }
+  INTERP_RETURN_IF_ERROR(Annotate(tensors.status(), model.path));
   ranks.RunIsDone();
-  if (!traced.ok()) return Fail(ExitCode::kRunFailed, Annotate(traced, "--trace"));
-  const absl::Status kept = KeepRandom(flags, core);
-  if (!kept.ok()) return Fail(ExitCode::kRunFailed, Annotate(kept, "--random-state"));
+  INTERP_RETURN_IF_ERROR(Annotate(traced, "--trace"));
+  INTERP_RETURN_IF_ERROR(Annotate(KeepRandom(flags, core), "--random-state"));
   const std::vector<NamedTensor> fetched =
       NameFetches(core.plan().fetches, *tensors, inputs.fetches);
   RunReport report = MakeReport(model.path, core, model.loaded.size_bytes, fetched);
@@ -263,8 +261,7 @@ ExitCode RunAndReport(const RunCommandFlags& flags, const RunOptions& run_option
     for (TopRow& row : FindTop(tensor, flags.top, inputs.labels)) report.top.push_back(row);
   }
   report.comparisons = CompareAll(fetched, inputs.expected, flags.tolerance);
-  const absl::Status written = WriteResults(flags, model, inputs, fetched, report);
-  if (!written.ok()) return Fail(ExitCode::kRunFailed, written);
+  INTERP_RETURN_IF_ERROR(WriteResults(flags, model, inputs, fetched, report));
   report.profile = watch.FinishProfile();
   return ShowReport(flags, report);
 }
@@ -386,29 +383,30 @@ absl::StatusOr<Prepared> Prepare(const RunCommandFlags& flags, const CLI::App& c
   return run;
 }
 
-ExitCode Run(const RunCommandFlags& flags, const CLI::App& command, Ranks& ranks) {
-  ExitCode blame = ExitCode::kUsage;
-  absl::StatusOr<Prepared> run = Prepare(flags, command, blame);
-  if (!run.ok()) return Fail(blame, run.status());
-  WarnOfFallbacks(run->core->plan(), flags.run.cuda_graph);
-  ranks.WarnOfHosts(run->core->plan().options.place.kind);
-  RunWatch watch(flags.watch, run->stall_time, *run->core, flags.rings.get());
-  return RunAndReport(flags, run->options, run->model, run->inputs, *run->core, watch,
-                      std::move(run->times), ranks);
+absl::StatusOr<ExitCode> Run(const RunCommandFlags& flags, const CLI::App& command, Ranks& ranks,
+                             ExitCode& blame) {
+  INTERP_ASSIGN_OR_RETURN(Prepared run, Prepare(flags, command, blame));
+  WarnOfFallbacks(run.core->plan(), flags.run.cuda_graph);
+  ranks.WarnOfHosts(run.core->plan().options.place.kind);
+  RunWatch watch(flags.watch, run.stall_time, *run.core, flags.rings.get());
+  blame = ExitCode::kRunFailed;
+  return RunAndReport(flags, run.options, run.model, run.inputs, *run.core, watch,
+                      std::move(run.times), ranks);
 }
 
 // The same for one of several processes. Drawn pictures are rank 0's.
 ExitCode RunRank(RunCommandFlags& flags, const CLI::App& command) {
-  return AsRank(flags.ranks, &flags.plan.place, [&](Ranks& ranks) {
-    const absl::Status own = ranks.CheckOwn("--random-state", flags.random_state);
-    if (!own.ok()) return Fail(ExitCode::kUsage, own);
-    ranks.ForReading({&flags.model.model, &flags.model.params, &flags.expect, &flags.random_state});
-    ranks.ForReading(flags.feeds.feeds);
-    ranks.ForWriting({&flags.out, &flags.save, &flags.watch.trace, &flags.boxes});
-    if (ranks.rank() > 0) flags.labels.clear();
-    flags.rings = ranks.rings();
-    return Run(flags, command, ranks);
-  });
+  return AsRank(flags.ranks, &flags.plan.place,
+                [&](Ranks& ranks, ExitCode& blame) -> absl::StatusOr<ExitCode> {
+                  INTERP_RETURN_IF_ERROR(ranks.CheckOwn("--random-state", flags.random_state));
+                  ranks.ForReading({&flags.model.model, &flags.model.params, &flags.expect,
+                                    &flags.random_state});
+                  ranks.ForReading(flags.feeds.feeds);
+                  ranks.ForWriting({&flags.out, &flags.save, &flags.watch.trace, &flags.boxes});
+                  if (ranks.rank() > 0) flags.labels.clear();
+                  flags.rings = ranks.rings();
+                  return Run(flags, command, ranks, blame);
+                });
 }
 
 void AddExpectFlags(CLI::App& command, RunCommandFlags& flags) {

@@ -99,48 +99,43 @@ absl::Status CheckTrainFlags(const TrainFlags& flags, const CLI::App& command, P
   return CheckRunFlags(command, flags.run, kind);
 }
 
-ExitCode Train(TrainFlags& flags, const CLI::App& command, Ranks& ranks) {
+absl::StatusOr<ExitCode> Train(TrainFlags& flags, const CLI::App& command, Ranks& ranks,
+                               ExitCode& blame) {
   flags.batches.shuffle = !flags.no_shuffle;
   flags.batches.seed = flags.limits.seed;
   flags.plan.keeps_state = true;
-  absl::StatusOr<CoreOptions> options = MakeCoreOptions(flags.plan, flags.run);
-  if (!options.ok()) return Fail(ExitCode::kUsage, options.status());
-  const absl::Status effective = CheckTrainFlags(flags, command, options->plan.place.kind);
-  if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
-  LimitToMachine(flags.run, options->plan.place.kind, flags.replicas, *options);
-  options->random_seed = flags.limits.seed;
-  options->rings = flags.rings;
-  const auto stall_time = StallTime(flags.watch);
-  if (!stall_time.ok()) return Fail(ExitCode::kUsage, stall_time.status());
-  ExitCode blame = ExitCode::kUsage;
-  absl::StatusOr<TrainSession> session = PrepareTraining(flags, *options, blame);
-  if (!session.ok()) return Fail(blame, session.status());
-  for (const std::string& warning : session->warnings) {
+  INTERP_ASSIGN_OR_RETURN(CoreOptions options, MakeCoreOptions(flags.plan, flags.run));
+  INTERP_RETURN_IF_ERROR(CheckTrainFlags(flags, command, options.plan.place.kind));
+  LimitToMachine(flags.run, options.plan.place.kind, flags.replicas, options);
+  options.random_seed = flags.limits.seed;
+  options.rings = flags.rings;
+  INTERP_ASSIGN_OR_RETURN(const auto stall_time, StallTime(flags.watch));
+  INTERP_ASSIGN_OR_RETURN(TrainSession session, PrepareTraining(flags, options, blame));
+  for (const std::string& warning : session.warnings) {
     Warn(warning);
   }
-  ranks.WarnOfHosts(options->plan.place.kind);
+  ranks.WarnOfHosts(options.plan.place.kind);
   const bool pipeline =
-      session->trainer->micro_batches() != nullptr && !options->plan.place.on_host();
-  RunWatch watch(flags.watch, *stall_time, session->trainer->core(), flags.rings.get(),
+      session.trainer->micro_batches() != nullptr && !options.plan.place.on_host();
+  RunWatch watch(flags.watch, stall_time, session.trainer->core(), flags.rings.get(),
                  /*record=*/pipeline);
-  TrainingSteps steps(flags, *session, watch);
+  TrainingSteps steps(flags, session, watch);
+  blame = ExitCode::kRunFailed;
   absl::StatusOr<TrainReport> report = steps.Run();
   if (steps.are_done()) ranks.RunIsDone();
   const absl::Status traced = watch.WriteTrace();
-  if (!report.ok()) return Fail(ExitCode::kRunFailed, Annotate(report.status(), flags.main));
-  if (!traced.ok()) return Fail(ExitCode::kRunFailed, Annotate(traced, "--trace"));
+  INTERP_RETURN_IF_ERROR(Annotate(report.status(), flags.main));
+  INTERP_RETURN_IF_ERROR(Annotate(traced, "--trace"));
   report->profile = watch.FinishProfile();
-  const absl::Status drawn = AddPipeline(flags, *session->trainer, watch, *report);
-  if (!drawn.ok()) return Fail(ExitCode::kRunFailed, Annotate(drawn, "--pipeline-page"));
-  if (steps.interrupted()) {
-    return ShowInterrupted(flags, *report, session->trainer->num_steps());
-  }
+  INTERP_RETURN_IF_ERROR(
+      Annotate(AddPipeline(flags, *session.trainer, watch, *report), "--pipeline-page"));
+  if (steps.interrupted()) return ShowInterrupted(flags, *report, session.trainer->num_steps());
   return Show(flags.json ? ToJson(*report) : ToText(*report));
 }
 
 // One of several processes, or all there is.
 ExitCode TrainRank(TrainFlags& flags, const CLI::App& command) {
-  return AsRank(flags.ranks, &flags.plan.place, [&](Ranks& ranks) {
+  return AsRank(flags.ranks, &flags.plan.place, [&](Ranks& ranks, ExitCode& blame) {
     ranks.ForReading({&flags.main, &flags.startup, &flags.params, &flags.eval.model});
     ranks.ForReading(flags.data);
     ranks.ForReading(flags.eval_data);
@@ -150,7 +145,7 @@ ExitCode TrainRank(TrainFlags& flags, const CLI::App& command) {
     // No two ranks that train each for itself want the same part.
     const bool own_part = !flags.data_parallel && command.count("--part-index") == 0;
     if (own_part && flags.batches.num_parts > 1) flags.batches.part_index = ranks.rank();
-    return Train(flags, command, ranks);
+    return Train(flags, command, ranks, blame);
   });
 }
 

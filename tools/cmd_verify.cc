@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include "absl/strings/str_format.h"
+#include "core/annotate.h"
 #include "interpreter/compile/build_plan.h"
 #include "interpreter/plan/plan.h"
 #include "interpreter/verify/verify_plan.h"
@@ -44,28 +45,25 @@ ExitCode Report(absl::Span<const Plan> plans, const std::string& path, bool json
   return Show(text, report.proved() ? ExitCode::kOk : ExitCode::kNotProved);
 }
 
-ExitCode Verify(const VerifyFlags& flags, const CLI::App& command) {
-  if (const auto options = MakePlanOptions(flags.plan); !options.ok()) {
-    return Fail(ExitCode::kUsage, options.status());
+absl::StatusOr<ExitCode> Verify(const VerifyFlags& flags, const CLI::App& command,
+                                ExitCode& blame) {
+  INTERP_RETURN_IF_ERROR(MakePlanOptions(flags.plan).status());
+  INTERP_RETURN_IF_ERROR(DefaultPipeline(MakePipelineOptions(flags.plan)).status());
+  blame = ExitCode::kModelUnusable;
+  INTERP_ASSIGN_OR_RETURN(Model model, LoadModel(flags.model));
+  blame = ExitCode::kUsage;
+  INTERP_RETURN_IF_ERROR(CheckModelFlags(flags.model, model));
+  if (model.compiled.has_value()) {
+    INTERP_RETURN_IF_ERROR(CheckNoPlanFlags(command, {"--feed", "--fetch"}));
+    return Report(model.compiled->plans, model.path, flags.json);
   }
-  const auto passes = DefaultPipeline(MakePipelineOptions(flags.plan));
-  if (!passes.ok()) return Fail(ExitCode::kUsage, passes.status());
-  absl::StatusOr<Model> model = LoadModel(flags.model);
-  if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
-  const absl::Status suits = CheckModelFlags(flags.model, *model);
-  if (!suits.ok()) return Fail(ExitCode::kUsage, suits);
-  if (model->compiled.has_value()) {
-    const absl::Status fits = CheckNoPlanFlags(command, {"--feed", "--fetch"});
-    if (!fits.ok()) return Fail(ExitCode::kUsage, fits);
-    return Report(model->compiled->plans, model->path, flags.json);
-  }
-  const absl::StatusOr<PassContext> context =
-      ContextFor(model->program, flags.feeds, flags.fetches);
-  if (!context.ok()) return Fail(ExitCode::kUsage, context.status());
-  const absl::StatusOr<std::vector<Plan>> plans =
-      MakePlans(std::move(model->program), *context, flags.plan);
-  if (!plans.ok()) return Fail(ExitCode::kModelUnusable, Annotate(plans.status(), model->path));
-  return Report(*plans, model->path, flags.json);
+  INTERP_ASSIGN_OR_RETURN(const PassContext context,
+                          ContextFor(model.program, flags.feeds, flags.fetches));
+  blame = ExitCode::kModelUnusable;
+  INTERP_ASSIGN_OR_RETURN(
+      const std::vector<Plan> plans,
+      Annotate(MakePlans(std::move(model.program), context, flags.plan), model.path));
+  return Report(plans, model.path, flags.json);
 }
 
 }  // namespace
@@ -81,7 +79,9 @@ void AddVerifyCommand(CLI::App& app, ExitCode& exit_code) {
                   "variables to fetch instead of the program's own, as in a,b; repeatable");
   command.add_flag("--json", flags->json, "print the report as one JSON object");
   AddPlanFlags(command, flags->plan);
-  command.callback([flags, &command, &exit_code] { exit_code = Verify(*flags, command); });
+  command.callback([flags, &command, &exit_code] {
+    exit_code = RunCommand([&](ExitCode& blame) { return Verify(*flags, command, blame); });
+  });
 }
 
 }  // namespace interp

@@ -47,6 +47,12 @@ ExitCode Fail(ExitCode code, const absl::Status& status) {
   return code;
 }
 
+ExitCode RunCommand(CommandBody body) {
+  ExitCode blame = ExitCode::kUsage;
+  const absl::StatusOr<ExitCode> end = body(blame);
+  return end.ok() ? *end : Fail(blame, end.status());
+}
+
 void Warn(absl::string_view text) { PrintLine("warning: ", text); }
 
 void Note(absl::string_view text) { PrintLine("note: ", text); }

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "core/status.h"
 
 namespace interp {
@@ -26,6 +27,12 @@ void SetErrorPrefix(std::string prefix);
 
 // Prints the message to standard error, in one line, and returns `code`.
 ExitCode Fail(ExitCode code, const absl::Status& status);
+
+// What a command does: it returns how it ends, or what went wrong. Then the process exits with
+// `blame`, which is kUsage until the command says otherwise.
+using CommandBody = absl::FunctionRef<absl::StatusOr<ExitCode>(ExitCode& blame)>;
+// Runs it; prints what went wrong.
+ExitCode RunCommand(CommandBody body);
 
 // Prints "warning: " or "note: " and the text to standard error, in one line.
 void Warn(absl::string_view text);

@@ -236,12 +236,14 @@ ExitCode Ranks::End(ExitCode code) const {
 }
 
 ExitCode AsRank(const RankFlags& flags, std::string* place,
-                absl::FunctionRef<ExitCode(Ranks&)> command) {
+                absl::FunctionRef<absl::StatusOr<ExitCode>(Ranks&, ExitCode& blame)> body) {
   absl::StatusOr<Ranks> ranks = Ranks::Join(flags);
   if (!ranks.ok()) return Ranks::FailToJoin(ranks.status());
-  absl::Status usable = ranks->status();
-  if (usable.ok()) usable = ranks->ForPlace(place);
-  return ranks->End(usable.ok() ? command(*ranks) : Fail(ExitCode::kUsage, usable));
+  return ranks->End(RunCommand([&](ExitCode& blame) -> absl::StatusOr<ExitCode> {
+    INTERP_RETURN_IF_ERROR(ranks->status());
+    INTERP_RETURN_IF_ERROR(ranks->ForPlace(place));
+    return body(*ranks, blame);
+  }));
 }
 
 }  // namespace interp

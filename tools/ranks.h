@@ -77,9 +77,9 @@ class Ranks {
   bool run_is_done_ = false;
 };
 
-// Runs `command` as one of several processes, or as all there is: joins the others, puts the place
-// of this rank for `place`, and ends with what `command` returns.
+// Runs a command (see RunCommand) as one of several processes, or as all there is: joins the
+// others, puts the place of this rank for `place`, and ends as `body` does.
 ExitCode AsRank(const RankFlags& flags, std::string* place,
-                absl::FunctionRef<ExitCode(Ranks&)> command);
+                absl::FunctionRef<absl::StatusOr<ExitCode>(Ranks&, ExitCode& blame)> body);
 
 }  // namespace interp
