@@ -23,8 +23,8 @@ TEST(CudaTrace, HasEachCopyAndKernelOnceWithItsKindAndBytes) {
   CoreOptions options;
   options.plan.place = {PlaceKind::kCuda, 0};
   const auto core = InterpreterCore::Create(
-      testing::TestProgram().Feed("x", {4, 8}).Call("relu", {"x"}, "y").Fetch("y").Build(), {},
-      {}, nullptr, options);
+      testing::TestProgram().Feed("x", {4, 8}).Call("relu", {"x"}, "y").Fetch("y").Build(), {}, {},
+      nullptr, options);
   ASSERT_THAT(core, IsOk());
   TraceRecorder recorder(**core);
   const Tensor x = Tensor::Of<float>(Shape({4, 8}), std::vector<float>(32, 1.0f));

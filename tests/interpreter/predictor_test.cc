@@ -12,8 +12,8 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe.h"
 #include "tests/testing/probe_ops.h"
-#include "tests/testing/test_program.h"
 #include "tests/testing/temp_folder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::testing {
 namespace {

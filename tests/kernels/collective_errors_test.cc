@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "interpreter/interpreter_core.h"
-#include "tests/testing/test_program.h"
 #include "tests/testing/rank_team.h"
+#include "tests/testing/test_program.h"
 
 namespace interp {
 namespace {
@@ -21,8 +21,8 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> SumOf(const std::shared_ptr<Rin
   CoreOptions options;
   options.rings = rings;
   return InterpreterCore::Create(
-      TestProgram().Feed("x", {2}).Call("c_allreduce_sum", {"x"}, "y").Fetch("y").Build(), {},
-      {}, nullptr, options);
+      TestProgram().Feed("x", {2}).Call("c_allreduce_sum", {"x"}, "y").Fetch("y").Build(), {}, {},
+      nullptr, options);
 }
 
 TEST(CollectiveErrors, HostileAttributesAreRefused) {

@@ -7,8 +7,8 @@
 #include "interpreter/interpreter_core.h"
 #include "passes/append_backward.h"
 #include "tests/kernels/rank_runs.h"
-#include "tests/testing/test_program.h"
 #include "tests/testing/program_text.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::collective_ops_test {
 namespace {
@@ -18,9 +18,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::kChecked;
 using testing::OnAllRanks;
-using testing::TestProgram;
 using testing::RankRun;
 using testing::RunOnRanks;
+using testing::TestProgram;
 using Values = testing::RankValues;
 using testing::FloatsOf;
 

@@ -10,8 +10,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::TestProgram;
 using testing::RunOnRanks;
+using testing::TestProgram;
 
 TEST(CommInit, MakesRingsOfAllRanksAndFindsOthersMissing) {
   const auto program = [](int ring, int nranks) {

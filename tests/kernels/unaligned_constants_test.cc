@@ -18,8 +18,8 @@
 #include "interpreter/load_model.h"
 #include "interpreter/predictor.h"
 #include "tests/testing/matchers.h"
-#include "tests/testing/test_program.h"
 #include "tests/testing/temp_folder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::testing::unaligned_constants_test {
 namespace {

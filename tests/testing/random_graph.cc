@@ -240,9 +240,9 @@ class GraphMaker {
       builder_.Call("from_rows", {any()}, Result({-1}, DType::kInt64), Tagged(tag));
       return;
     }
-    const TestProgram::Slots inputs =
-        kind == 0 ? TestProgram::Slots{{"X", {Any().name}}}
-                  : TestProgram::Slots{{"A", {any()}}, {"B", {any()}}};
+    const TestProgram::Slots inputs = kind == 0
+                                          ? TestProgram::Slots{{"X", {Any().name}}}
+                                          : TestProgram::Slots{{"A", {any()}}, {"B", {any()}}};
     const bool rewrites = !rows_.empty() && Chance(40);
     const std::string out = rewrites ? any() : absl::StrCat("rows", next_++);
     if (!rewrites) {

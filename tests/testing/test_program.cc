@@ -22,22 +22,19 @@ Var& TestProgram::Add(const std::string& name, Dims dims, std::optional<DType> d
   return var;
 }
 
-TestProgram& TestProgram::Feed(const std::string& name, Dims dims,
-                                     std::optional<DType> dtype) {
+TestProgram& TestProgram::Feed(const std::string& name, Dims dims, std::optional<DType> dtype) {
   feeds_.push_back(Add(name, std::move(dims), dtype).id);
   return *this;
 }
 
-TestProgram& TestProgram::Param(const std::string& name, Dims dims,
-                                      std::optional<DType> dtype) {
+TestProgram& TestProgram::Param(const std::string& name, Dims dims, std::optional<DType> dtype) {
   Var& var = Add(name, std::move(dims), dtype);
   var.persistable = true;
   var.is_parameter = true;
   return *this;
 }
 
-TestProgram& TestProgram::Declare(const std::string& name, Dims dims,
-                                        std::optional<DType> dtype) {
+TestProgram& TestProgram::Declare(const std::string& name, Dims dims, std::optional<DType> dtype) {
   Add(name, std::move(dims), dtype);
   return *this;
 }
@@ -74,8 +71,8 @@ const Var* TestProgram::Find(VarId id) const {
   return nullptr;
 }
 
-TestProgram& TestProgram::AddOp(const std::string& type, const Slots& inputs,
-                                      const Slots& outputs, const Attrs& attrs) {
+TestProgram& TestProgram::AddOp(const std::string& type, const Slots& inputs, const Slots& outputs,
+                                const Attrs& attrs) {
   Op op;
   op.type = type;
   op.inputs = Intern(inputs);
@@ -110,22 +107,22 @@ TestProgram& TestProgram::Open(int32_t forward_block) {
   return *this;
 }
 
-TestProgram& TestProgram::Close(const std::string& type, const Slots& inputs,
-                                      const Slots& outputs, Attrs attrs) {
+TestProgram& TestProgram::Close(const std::string& type, const Slots& inputs, const Slots& outputs,
+                                Attrs attrs) {
   attrs.emplace_back("sub_block", BlockIndex{current_});
   current_ = current().parent_idx;
   return AddOp(type, inputs, outputs, attrs);
 }
 
 TestProgram& TestProgram::Call(const std::string& type, std::vector<std::string> inputs,
-                                     std::vector<std::string> outputs, const Attrs& attrs) {
+                               std::vector<std::string> outputs, const Attrs& attrs) {
   Slots in;
   if (!inputs.empty()) in.emplace_back("X", std::move(inputs));
   return AddOp(type, in, {{"Out", std::move(outputs)}}, attrs);
 }
 
 TestProgram& TestProgram::Call(const std::string& type, std::vector<std::string> inputs,
-                                     const std::string& output, const Attrs& attrs) {
+                               const std::string& output, const Attrs& attrs) {
   return Call(type, std::move(inputs), std::vector<std::string>{output}, attrs);
 }
 

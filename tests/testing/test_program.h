@@ -38,18 +38,18 @@ class TestProgram {
 
   // Adds an op with all inputs in slot X and all outputs in slot Out.
   TestProgram& Call(const std::string& type, std::vector<std::string> inputs,
-                       std::vector<std::string> outputs, const Attrs& attrs = {});
+                    std::vector<std::string> outputs, const Attrs& attrs = {});
   TestProgram& Call(const std::string& type, std::vector<std::string> inputs,
-                       const std::string& output, const Attrs& attrs = {});
+                    const std::string& output, const Attrs& attrs = {});
   TestProgram& AddOp(const std::string& type, const Slots& inputs, const Slots& outputs,
-                        const Attrs& attrs = {});
+                     const Attrs& attrs = {});
   int32_t current_block() const { return current_; }
   // Starts a block within the current one: what follows is declared and added there. Variables of
   // enclosing blocks, and of the forward block if this is its gradient, may be used.
   TestProgram& Open(int32_t forward_block = -1);
   // Ends it and adds the op that runs it. An output that nobody declared gets dims [-1].
   TestProgram& Close(const std::string& type, const Slots& inputs, const Slots& outputs,
-                        Attrs attrs = {});
+                     Attrs attrs = {});
   // Fetched in the order of the calls. REQUIRES: in no block.
   TestProgram& Fetch(const std::string& name);
 

@@ -15,7 +15,7 @@ TEST_F(CudaSequenceMemory, WindowsAreThereAPieceAtATime) {
   x.lod = {{0, 300, kRows}};
   const Tensor filter = SomeNumbers(DType::kFloat32, {kLength * 32, 1}, 2);
   const testing::TestProgram::Attrs attrs = {{"contextStart", int32_t{-8}},
-                                                {"contextLength", static_cast<int32_t>(kLength)}};
+                                             {"contextLength", static_cast<int32_t>(kLength)}};
   constexpr size_t kMost = size_t{1} << 20;
   const auto out = RunOn({PlaceKind::kCuda, 0},
                          {"sequence_conv", {{"X", x}, {"Filter", filter}}, {"Out"}, attrs});

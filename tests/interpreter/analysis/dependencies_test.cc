@@ -11,8 +11,8 @@
 #include "passes/pipeline.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/plans.h"
-#include "tests/testing/test_program.h"
 #include "tests/testing/random_graph.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::testing {
 namespace {

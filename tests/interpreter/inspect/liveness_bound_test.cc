@@ -5,8 +5,8 @@
 
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe_ops.h"
-#include "tests/testing/test_program.h"
 #include "tests/testing/random_graph.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::testing {
 namespace {

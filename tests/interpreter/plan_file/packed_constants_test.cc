@@ -13,8 +13,8 @@
 #include "tests/testing/plan_bytes.h"
 #include "tests/testing/probe.h"
 #include "tests/testing/probe_ops.h"
-#include "tests/testing/test_program.h"
 #include "tests/testing/temp_folder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::testing::packed_constants_test {
 namespace {

@@ -21,9 +21,9 @@
 #include "tests/testing/plan_bytes.h"
 #include "tests/testing/plans.h"
 #include "tests/testing/probe_ops.h"
-#include "tests/testing/test_program.h"
 #include "tests/testing/random_graph.h"
 #include "tests/testing/temp_folder.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::testing {
 namespace {

@@ -13,8 +13,8 @@
 #include "interpreter/interpreter_core.h"
 #include "tests/testing/differential.h"
 #include "tests/testing/matchers.h"
-#include "tests/testing/test_program.h"
 #include "tests/testing/sample.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::testing::scheduler_test {
 namespace {

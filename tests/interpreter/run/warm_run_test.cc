@@ -13,8 +13,8 @@
 #include "interpreter/interpreter_core.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe_ops.h"
-#include "tests/testing/test_program.h"
 #include "tests/testing/random_graph.h"
+#include "tests/testing/test_program.h"
 
 namespace {
 

@@ -46,11 +46,8 @@ const OpRegistry& Ops() {
 Tensor MeanOver(const std::vector<int64_t>& rows) {
   CoreOptions options;
   options.ops = &Ops();
-  const Program program = TestProgram(DType::kInt64)
-                              .Feed("x", {-1, 2})
-                              .Call("spread", {"x"}, "y")
-                              .Fetch("y")
-                              .Build();
+  const Program program =
+      TestProgram(DType::kInt64).Feed("x", {-1, 2}).Call("spread", {"x"}, "y").Fetch("y").Build();
   const auto core = InterpreterCore::Create(program, {}, {}, nullptr, options);
   EXPECT_THAT(core, IsOk());
   const auto num_rows = static_cast<int64_t>(rows.size() / 2);

@@ -8,8 +8,8 @@
 #include "interpreter/verify/verify_plan.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/plans.h"
-#include "tests/testing/test_program.h"
 #include "tests/testing/sample.h"
+#include "tests/testing/test_program.h"
 
 namespace interp::testing::verify_limits_test {
 namespace {
