@@ -32,10 +32,10 @@
 // Training.
 #include "interpreter/train/checkpoint.h"
 #include "interpreter/train/trainer.h"
-#include "passes/append_backward.h"
-#include "passes/learning_rate.h"
-#include "passes/minimize.h"
-#include "passes/recompute.h"
+#include "passes/train/append_backward.h"
+#include "passes/train/learning_rate.h"
+#include "passes/train/minimize.h"
+#include "passes/train/recompute.h"
 
 // GPUs: docs/cuda.md.
 #include "core/device/device_maker.h"
@@ -62,12 +62,12 @@
 #include "core/each_argument.h"
 #include "core/sub_blocks.h"
 #include "passes/fresh_var.h"
-#include "passes/fusion.h"
+#include "passes/fuse/fusion.h"
+#include "passes/fuse/symbolic_shapes.h"
 #include "passes/make_op.h"
 #include "passes/op_effects.h"
 #include "passes/pass.h"
 #include "passes/pipeline.h"
-#include "passes/symbolic_shapes.h"
 #include "passes/var_uses.h"
 #include "passes/verify.h"
 

@@ -26,7 +26,7 @@ namespace interp {
 //
 // So what is fetched, saved or used by blocks is float32, parameters are their own masters, and
 // gradients reach the optimizer in float32. The ops of other blocks are left as they are. Works on
-// forward and on training programs. float16 needs a scaled loss: passes/loss_scaling.h.
+// forward and on training programs. float16 needs a scaled loss: passes/train/loss_scaling.h.
 absl::StatusOr<Program> ComputeInBFloat16(Program program, const PassContext& context);
 absl::StatusOr<Program> ComputeInFloat16(Program program, const PassContext& context);
 

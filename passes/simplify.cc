@@ -9,8 +9,8 @@
 #include "core/attr_reader.h"
 #include "core/each_argument.h"
 #include "passes/op_effects.h"
-#include "passes/quantizers.h"
-#include "passes/split_writes.h"
+#include "passes/quant/quantizers.h"
+#include "passes/quant/split_writes.h"
 #include "passes/value_dtypes.h"
 #include "passes/var_uses.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/status.h"
-#include "passes/micro_batches.h"
+#include "passes/train/micro_batches.h"
 
 namespace interp {
 

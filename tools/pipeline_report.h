@@ -7,7 +7,7 @@
 
 #include "core/json_writer.h"
 #include "interpreter/inspect/job_times.h"
-#include "passes/job_schedule.h"
+#include "passes/train/job_schedule.h"
 
 namespace interp {
 

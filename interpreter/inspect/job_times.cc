@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "passes/micro_batches.h"
+#include "passes/train/micro_batches.h"
 
 namespace interp {
 namespace {

@@ -39,7 +39,7 @@ struct PipelineTimes {
 
 // Of the run that `trace` is of. Where stages are on devices, kernels there count, and neither
 // copies nor what the host does; else the instructions of the host. The update is no job. Nothing
-// when ops of the program have no jobs (passes/micro_batches.h) or none of them has run.
+// when ops of the program have no jobs (passes/train/micro_batches.h) or none of them has run.
 std::optional<PipelineTimes> TimesOfJobs(const RunTrace& trace, const Plan& plan,
                                          const Program& program);
 

@@ -103,8 +103,8 @@ class TraceRecorder final : public RunObserver {
 // a process "host" with a thread per worker and one per ring of ranks, a process per device with a
 // thread per stream, a counter of memory in use, and arrows along the plan's edges that cross
 // threads or streams. Simulated devices' times are their own, from when the first of them began,
-// and have nothing to do with the host's beside them. Of a program of jobs (passes/micro_batches.h)
-// a process "pipeline" has a thread per stage, with its jobs.
+// and have nothing to do with the host's beside them. Of a program of jobs
+// (passes/train/micro_batches.h) a process "pipeline" has a thread per stage, with its jobs.
 //
 // `variables` gives those of a block of the core that ran, whose shapes are shown; may give none.
 std::string ToChromeTrace(const RunTrace& trace, absl::Span<const Plan> plans,

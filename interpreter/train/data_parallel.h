@@ -6,7 +6,7 @@
 //
 // Each rank has all parameters and updates all of them, from the same gradients in the same way, so
 // that they stay the same. Rank 0 says what they are at first. Shares, weights and the merging of
-// fetches are those of Replicas; the sums are ops of the program (passes/data_parallel.h).
+// fetches are those of Replicas; the sums are ops of the program (passes/train/data_parallel.h).
 //
 // Thread-safety: one call at a time. Errors: those of the ranks' communication (core/comm).
 #pragma once
@@ -23,8 +23,8 @@
 #include "core/status.h"
 #include "interpreter/plan/plan.h"
 #include "interpreter/train/split_batch.h"
-#include "passes/data_parallel.h"
-#include "passes/split_update.h"
+#include "passes/train/data_parallel.h"
+#include "passes/train/split_update.h"
 
 namespace interp {
 

@@ -5,7 +5,7 @@
 
 #include "core/status.h"
 #include "core/tensor.h"
-#include "passes/split_update.h"
+#include "passes/train/split_update.h"
 
 namespace interp {
 

@@ -3,8 +3,8 @@
 //
 //   batch ──split──► feeds of each micro-batch ──► one program of jobs ──► fetches ──merge──►
 //
-// The program is that of MakeMicroBatches (passes/micro_batches.h); this cuts batches for it and
-// joins what it gives. Thread-safety: one call at a time.
+// The program is that of MakeMicroBatches (passes/train/micro_batches.h); this cuts batches for it
+// and joins what it gives. Thread-safety: one call at a time.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@
 #include "core/status.h"
 #include "core/tensor.h"
 #include "interpreter/plan/plan.h"
-#include "passes/micro_batches.h"
-#include "passes/split_update.h"
+#include "passes/train/micro_batches.h"
+#include "passes/train/split_update.h"
 
 namespace interp {
 

@@ -9,7 +9,7 @@
 #include "core/catching.h"
 #include "core/usable_cpus.h"
 #include "interpreter/compile/random_ops.h"
-#include "passes/split_update.h"
+#include "passes/train/split_update.h"
 
 namespace interp {
 namespace {

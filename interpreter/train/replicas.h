@@ -4,10 +4,10 @@
 //                    compute on share 1 ──┼─merge─► update
 //                    ...                ──┘
 //
-// The program is cut in two (passes/split_update.h). Clones of the one part compute gradients, each
-// on a thread of its own with its share of the samples and its own stream of random numbers. The
-// gradients are merged, in the order of the replicas: weighted by samples, so that the result is
-// the gradient of a loss that is a mean over the samples. Then the other part updates the
+// The program is cut in two (passes/train/split_update.h). Clones of the one part compute
+// gradients, each on a thread of its own with its share of the samples and its own stream of random
+// numbers. The gradients are merged, in the order of the replicas: weighted by samples, so that the
+// result is the gradient of a loss that is a mean over the samples. Then the other part updates the
 // parameters once.
 //
 // A replica may have several shares, its micro-batches: it computes one after another and adds up

@@ -11,7 +11,7 @@
 #include "core/sub_blocks.h"
 #include "interpreter/train/split_batch.h"
 #include "passes/feed_fetch.h"
-#include "passes/split_update.h"
+#include "passes/train/split_update.h"
 
 namespace interp {
 namespace {

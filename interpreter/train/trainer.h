@@ -19,9 +19,9 @@
 #include "core/scope.h"
 #include "core/status.h"
 #include "interpreter/interpreter_core.h"
-#include "passes/data_parallel.h"
-#include "passes/loss_scaling.h"
-#include "passes/micro_batches.h"
+#include "passes/train/data_parallel.h"
+#include "passes/train/loss_scaling.h"
+#include "passes/train/micro_batches.h"
 
 namespace interp {
 
@@ -36,8 +36,8 @@ struct TrainerOptions {
   std::vector<std::string> feeds = {};
   // Variables to fetch in this order. Empty: those that the program fetches itself.
   std::vector<std::string> fetches = {};
-  // Scales the loss and the gradients (passes/loss_scaling.h), which the pass `fp16` needs; unset:
-  // they stay as they are.
+  // Scales the loss and the gradients (passes/train/loss_scaling.h), which the pass `fp16` needs;
+  // unset: they stay as they are.
   std::optional<LossScalingOptions> loss_scaling = std::nullopt;
   // How many shares of a batch are computed side by side (docs/training.md). 1: the program runs as
   // it is.

@@ -1,5 +1,5 @@
-// What a data-parallel program does with its gradients (passes/data_parallel.h); Paddle has no such
-// ops.
+// What a data-parallel program does with its gradients (passes/train/data_parallel.h); Paddle has
+// no such ops.
 //
 // c_bucket_allreduce: Bucket = the elements of all X one after the other, times Weight, added up
 // over the ranks of the ring. It returns while that is under way; X stay as they are.

@@ -171,7 +171,7 @@ MatmulAttrs ReadFc(AttrReader& reader) {
   attrs.gives_float32 = reader.Bool("force_fp32_output", false);
   attrs.activation = ReadFcActivation(reader);
   RefuseFusedForms(reader, kFcActivations);
-  // Before the passes such weights are cropped (passes/padded_weights.h).
+  // Before the passes such weights are cropped (passes/import/padded_weights.h).
   if (reader.Bool("padding_weights", false)) {
     reader.Fail("attribute 'padding_weights' is true: expected weights without padding");
   }

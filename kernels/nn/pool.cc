@@ -41,7 +41,7 @@ bool SplitsWell(const Pool& pool) {
   return direct > 1.5 * split;
 }
 
-// Values on a grid (passes/early_grids.h), an average of which lies between its points.
+// Values on a grid (passes/quant/early_grids.h), an average of which lies between its points.
 bool TakesMaximum(const void* attrs) {
   return static_cast<const PoolAttrs*>(attrs)->kind == PoolKind::kMax;
 }

@@ -105,7 +105,8 @@ INTERP_REGISTER_OP(Def("fake_quantize_abs_max"));
 INTERP_REGISTER_OP(Def("fake_quantize_dequantize_abs_max"));
 INTERP_REGISTER_OP(Def("fake_channel_wise_quantize_dequantize_abs_max"));
 
-// By the scales that training has left. Programs have no InScale: passes/kept_scales.h adds it.
+// By the scales that training has left. Programs have no InScale: passes/quant/kept_scales.h adds
+// it.
 constexpr int kInScale = 1;
 
 absl::Status InferByChannel(InferContext& ctx) {

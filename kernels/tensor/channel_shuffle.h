@@ -29,8 +29,8 @@ inline PixelShuffleAttrs ReadPixelShuffleAttrs(AttrReader& reader) {
 
 struct ShuffleChannelAttrs {
   int64_t group = 1;
-  // Channels, height and width of the images that two reshapes stood for (passes/fuse_shuffle.h),
-  // which make something else of other images; empty: any.
+  // Channels, height and width of the images that two reshapes stood for
+  // (passes/fuse/fuse_shuffle.h), which make something else of other images; empty: any.
   std::vector<int64_t> image;
 };
 

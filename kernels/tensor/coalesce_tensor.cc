@@ -3,7 +3,7 @@
 // set_constant. Unlike Paddle's, outputs do not share the memory of FusedOutput:
 // it holds what they are when the op runs. (Paddle: phi/kernels/gpu/coalesce_tensor_kernel.cc.)
 // join_coalesced and split_coalesced, which Paddle has no need for, copy from the one to the other
-// (passes/coalesced_tensors.h).
+// (passes/import/coalesced_tensors.h).
 #include <algorithm>
 #include <cstring>
 

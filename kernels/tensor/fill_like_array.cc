@@ -1,6 +1,6 @@
-// fill_any_like_array: what fill_any_like is of tensor arrays (passes/array_ops.h). Out has a
-// tensor of zeros for each element of X. Gradients of arrays that nothing makes begin so; the value
-// is 0.
+// fill_any_like_array: what fill_any_like is of tensor arrays (passes/import/array_ops.h). Out has
+// a tensor of zeros for each element of X. Gradients of arrays that nothing makes begin so; the
+// value is 0.
 #include "core/op_def.h"
 #include "kernels/control_flow/gradient_values.h"
 

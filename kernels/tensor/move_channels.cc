@@ -2,7 +2,7 @@
 //
 // What lies channels-last has the elements of N, spatial, C in their order already: Out is a view
 // of X then. Passes put these ops in where programs turn images into rows of channels and back, as
-// networks of convolutions and attention do (passes/move_channels.h).
+// networks of convolutions and attention do (passes/fuse/move_channels.h).
 #include "core/op_def.h"
 #include "kernels/util/data_mover.h"
 

@@ -1,5 +1,5 @@
-// reverse_array: what reverse is of tensor arrays (passes/array_ops.h). Out = the elements of X
-// from the last to the first; they share memory.
+// reverse_array: what reverse is of tensor arrays (passes/import/array_ops.h). Out = the elements
+// of X from the last to the first; they share memory.
 #include "core/op_def.h"
 #include "kernels/util/gradient_op.h"
 #include "kernels/util/shape_args.h"

@@ -1,6 +1,6 @@
-// What slice is of tensor arrays (passes/array_ops.h). slice_array: Out = the array of the elements
-// of Input from `starts` to `ends` (exclusive), whose memory they share. slice_array_dense: Out =
-// the element at `starts`, without a LoD, as in Paddle.
+// What slice is of tensor arrays (passes/import/array_ops.h). slice_array: Out = the array of the
+// elements of Input from `starts` to `ends` (exclusive), whose memory they share.
+// slice_array_dense: Out = the element at `starts`, without a LoD, as in Paddle.
 #include "kernels/control_flow/gradient_values.h"
 #include "kernels/tensor/input_gradient.h"
 #include "kernels/tensor/slice_window.h"

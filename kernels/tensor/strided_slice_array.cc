@@ -1,6 +1,6 @@
-// strided_slice_array: what strided_slice is of tensor arrays (passes/array_ops.h). Out = every
-// `strides`-th element of Input from `starts` to `ends` (exclusive); they share memory. With its
-// gradient, which is 0 for the elements that were not taken.
+// strided_slice_array: what strided_slice is of tensor arrays (passes/import/array_ops.h). Out =
+// every `strides`-th element of Input from `starts` to `ends` (exclusive); they share memory. With
+// its gradient, which is 0 for the elements that were not taken.
 #include "kernels/tensor/array_gradient.h"
 #include "kernels/tensor/input_gradient.h"
 #include "kernels/tensor/strided_window.h"

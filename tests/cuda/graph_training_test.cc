@@ -10,7 +10,7 @@
 
 #include "interpreter/analysis/graphs.h"
 #include "interpreter/train/trainer.h"
-#include "passes/minimize.h"
+#include "passes/train/minimize.h"
 #include "tests/cuda/graph_test.h"
 
 namespace interp::cuda_test {

@@ -16,7 +16,7 @@
 #include "core/program_load.h"
 #include "interpreter/inspect/plan_print.h"
 #include "interpreter/train/trainer.h"
-#include "passes/minimize.h"
+#include "passes/train/minimize.h"
 #include "tests/cuda/graph_test.h"
 #include "tests/testing/golden_steps.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "passes/minimize.h"
+#include "passes/train/minimize.h"
 #include "tests/cuda/both_places.h"
 #include "tests/cuda/kernel_test.h"
 #include "tests/testing/built_nets.h"

@@ -21,7 +21,7 @@ run(${CMAKE_COMMAND} --build ${root}/build)
 
 # What interp.hpp reaches, and nothing else.
 set(include ${root}/prefix/include/interp)
-foreach(header interp.hpp interp.h version.h core/op_def.h interpreter/predictor.h passes/minimize.h)
+foreach(header interp.hpp interp.h version.h core/op_def.h interpreter/predictor.h passes/train/minimize.h)
   if(NOT EXISTS ${include}/${header})
     message(FATAL_ERROR "${header} is not installed")
   endif()

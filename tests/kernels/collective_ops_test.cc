@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "interpreter/interpreter_core.h"
-#include "passes/append_backward.h"
+#include "passes/train/append_backward.h"
 #include "tests/kernels/rank_runs.h"
 #include "tests/testing/program_text.h"
 #include "tests/testing/test_program.h"

@@ -9,7 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "core/program_parse.h"
 #include "interpreter/train/trainer.h"
-#include "passes/minimize.h"
+#include "passes/train/minimize.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/rank_team.h"
 

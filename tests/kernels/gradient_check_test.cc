@@ -15,7 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "interpreter/interpreter_core.h"
-#include "passes/append_backward.h"
+#include "passes/train/append_backward.h"
 #include "tests/testing/golden.h"
 #include "tests/testing/matchers.h"
 

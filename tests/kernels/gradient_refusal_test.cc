@@ -5,7 +5,7 @@
 
 #include "core/op_def.h"
 #include "core/program_parse.h"
-#include "passes/append_backward.h"
+#include "passes/train/append_backward.h"
 #include "tests/testing/matchers.h"
 
 namespace interp::testing {

@@ -12,7 +12,7 @@
 #include "core/program_parse.h"
 #include "interpreter/interpreter_core.h"
 #include "interpreter/load_model.h"
-#include "passes/int8.h"
+#include "passes/quant/int8.h"
 #include "tests/testing/matchers.h"
 
 namespace interp {

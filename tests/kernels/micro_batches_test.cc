@@ -9,7 +9,7 @@
 #include "core/program_builder.h"
 #include "interpreter/inspect/job_times.h"
 #include "interpreter/train/trainer.h"
-#include "passes/minimize.h"
+#include "passes/train/minimize.h"
 #include "tests/testing/matchers.h"
 
 namespace interp::testing {

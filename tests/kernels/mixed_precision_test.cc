@@ -12,7 +12,7 @@
 #include "core/program_parse.h"
 #include "core/program_print.h"
 #include "interpreter/train/trainer.h"
-#include "passes/minimize.h"
+#include "passes/train/minimize.h"
 #include "tests/testing/built_nets.h"
 #include "tests/testing/matchers.h"
 

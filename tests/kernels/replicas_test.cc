@@ -4,7 +4,7 @@
 
 #include "core/program_parse.h"
 #include "interpreter/train/trainer.h"
-#include "passes/minimize.h"
+#include "passes/train/minimize.h"
 #include "tests/testing/matchers.h"
 
 namespace interp::testing {

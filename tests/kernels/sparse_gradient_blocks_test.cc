@@ -7,7 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "core/program_parse.h"
 #include "interpreter/interpreter_core.h"
-#include "passes/minimize.h"
+#include "passes/train/minimize.h"
 #include "tests/testing/matchers.h"
 
 namespace interp::testing::sparse_gradient_blocks_test {

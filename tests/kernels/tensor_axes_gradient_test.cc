@@ -3,7 +3,7 @@
 
 #include "core/program_parse.h"
 #include "interpreter/interpreter_core.h"
-#include "passes/append_backward.h"
+#include "passes/train/append_backward.h"
 #include "tests/testing/matchers.h"
 
 namespace interp::tensor_axes_gradient_test {

@@ -5,7 +5,7 @@
 
 #include "core/program_parse.h"
 #include "interpreter/interpreter_core.h"
-#include "passes/append_backward.h"
+#include "passes/train/append_backward.h"
 #include "tests/kernels/op_runs.h"
 
 namespace interp::testing::tensor_lists_test {

@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "core/each_argument.h"
 #include "core/program_parse.h"
-#include "passes/append_backward.h"
+#include "passes/train/append_backward.h"
 #include "tests/testing/matchers.h"
 
 namespace interp::testing::third_gradient_test {

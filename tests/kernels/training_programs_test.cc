@@ -13,8 +13,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "interpreter/interpreter_core.h"
-#include "passes/append_backward.h"
-#include "passes/minimize.h"
+#include "passes/train/append_backward.h"
+#include "passes/train/minimize.h"
 #include "tests/testing/golden_steps.h"
 #include "tests/testing/matchers.h"
 

@@ -4,7 +4,7 @@
 
 #include "core/program_parse.h"
 #include "interpreter/interpreter_core.h"
-#include "passes/append_backward.h"
+#include "passes/train/append_backward.h"
 #include "tests/testing/matchers.h"
 
 namespace interp::testing::variable_attributes_test {

@@ -1,6 +1,6 @@
 // Runs the cases of tests/passes/backward/*.txt: a program in, the program with its backward part
 // and the gradients of the parameters out. Keys: `loss`, `no_grad`, `sources`.
-#include "passes/append_backward.h"
+#include "passes/train/append_backward.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "passes/data_parallel.h"
+#include "passes/train/data_parallel.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "passes/expand_ops.h"
+#include "passes/import/expand_ops.h"
 
 #include "core/expansion.h"
 #include "core/program_parse.h"

@@ -1,5 +1,5 @@
 // Programs that fuse_attention has to give up on.
-#include "passes/fuse_attention.h"
+#include "passes/fuse/fuse_attention.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "passes/fused_products.h"
+#include "passes/import/fused_products.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

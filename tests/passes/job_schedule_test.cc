@@ -1,4 +1,4 @@
-#include "passes/job_schedule.h"
+#include "passes/train/job_schedule.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

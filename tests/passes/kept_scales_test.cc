@@ -1,4 +1,4 @@
-#include "passes/kept_scales.h"
+#include "passes/quant/kept_scales.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Runs the cases of tests/passes/loss_scaling/*.txt: a training program in, the program with its
 // scale and the startup program of its states out. Key: `scale`, constant or dynamic (default).
-#include "passes/loss_scaling.h"
+#include "passes/train/loss_scaling.h"
 
 #include <gtest/gtest.h>
 

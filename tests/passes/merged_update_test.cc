@@ -1,4 +1,4 @@
-#include "passes/merged_update.h"
+#include "passes/train/merged_update.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "passes/micro_batch_analysis.h"
+#include "passes/train/micro_batch_analysis.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

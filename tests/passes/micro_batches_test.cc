@@ -1,4 +1,4 @@
-#include "passes/micro_batches.h"
+#include "passes/train/micro_batches.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "core/each_argument.h"
 #include "core/program_print.h"
-#include "passes/micro_batch_analysis.h"
+#include "passes/train/micro_batch_analysis.h"
 #include "passes/verify.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/program_text.h"

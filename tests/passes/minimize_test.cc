@@ -1,9 +1,9 @@
 // That training makes what it should is tests/kernels' matter; here: what Minimize refuses.
-#include "passes/minimize.h"
+#include "passes/train/minimize.h"
 
 #include <gtest/gtest.h>
 
-#include "passes/recompute.h"
+#include "passes/train/recompute.h"
 #include "tests/testing/fake_ops.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/program_text.h"

@@ -1,4 +1,4 @@
-#include "passes/mobile_quantizers.h"
+#include "passes/quant/mobile_quantizers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 #include "core/io/file.h"
 #include "core/program_parse.h"
 #include "interpreter/interpreter_core.h"
-#include "passes/optimizer.h"
+#include "passes/train/optimizer.h"
 #include "tests/testing/matchers.h"
 
 namespace interp {

@@ -1,7 +1,7 @@
 // Runs the cases of tests/passes/optimizer/*.txt: a program in, the program with its updates and
 // the startup program of their states out. Keys: `spec`, `gradients` (parameter=gradient). Then
 // runs what is appended.
-#include "passes/optimizer.h"
+#include "passes/train/optimizer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

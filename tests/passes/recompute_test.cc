@@ -1,6 +1,6 @@
 // What is computed again must be what it was, also where variables are written several times. That
 // training goes where it goes without is tests/goldens' matter.
-#include "passes/recompute.h"
+#include "passes/train/recompute.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "core/edit_op.h"
 #include "core/program_parse.h"
 #include "core/program_print.h"
-#include "passes/append_backward.h"
+#include "passes/train/append_backward.h"
 #include "passes/verify.h"
 #include "tests/testing/fake_ops.h"
 

@@ -1,4 +1,4 @@
-#include "passes/retired_slots.h"
+#include "passes/import/retired_slots.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

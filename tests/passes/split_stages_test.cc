@@ -1,4 +1,4 @@
-#include "passes/split_stages.h"
+#include "passes/train/split_stages.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "passes/split_update.h"
+#include "passes/train/split_update.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

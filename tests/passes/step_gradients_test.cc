@@ -1,4 +1,4 @@
-#include "passes/step_gradients.h"
+#include "passes/import/step_gradients.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@
 #include "core/program_load.h"
 #include "digits.h"
 #include "interpreter/train/trainer.h"
-#include "passes/minimize.h"
+#include "passes/train/minimize.h"
 
 namespace interp::examples {
 namespace {

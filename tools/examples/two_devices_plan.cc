@@ -11,7 +11,7 @@
 #include "core/program_parse.h"
 #include "core/storage/memory_source.h"
 #include "interpreter/train/trainer.h"
-#include "passes/minimize.h"
+#include "passes/train/minimize.h"
 #include "tools/examples/two_devices.h"
 
 namespace interp::examples {
