@@ -109,9 +109,9 @@ absl::Status CheckCopy(const Plan& plan, const PackedEntry& entry) {
 }
 
 // Whether input `arg` is read in no run that has what its kernel packed under `key`: the weight of
-// a product (kernels/nn/product.h), a convolution's filter and what is folded into it
-// (kernels/nn/conv.cc; with a depthwise one behind it kernels/nn/pointwise_depthwise.cc), or the
-// weight of a recurrent op, whose key is its slot (kernels/recurrent/packed_weights.h).
+// a product (kernels/product/product.h), a convolution's filter and what is folded into it
+// (kernels/conv/conv.cc; with a depthwise one behind it kernels/conv/pointwise_depthwise.cc), or
+// the weight of a recurrent op, whose key is its slot (kernels/recurrent/packed_weights.h).
 bool IsPackedUnder(const Instruction& instruction, int arg, uint64_t key) {
   constexpr std::array<absl::string_view, 8> kFolded = {
       "Filter", "Bias", "BnScale", "BnBias", "BnMean", "BnVariance", "PreScale", "PreShift"};

@@ -1,7 +1,7 @@
 // matmul_v2 of complex numbers, and its gradients, with A = op(X) and B = op(Y):
 //   A@GRAD = Out@GRAD B^H,   B@GRAD = A^H Out@GRAD
 // transposed where X or Y is, and summed over the matrices that one of X or Y has served.
-#include "kernels/nn/matmul.h"
+#include "kernels/product/matmul.h"
 
 #include <complex>
 

@@ -12,7 +12,7 @@
 #include "core/op_def.h"
 #include "kernels/crf/for_each_sequence.h"
 #include "kernels/crf/sequences.h"
-#include "kernels/nn/product.h"
+#include "kernels/product/product.h"
 #include "kernels/util/check_shape.h"
 #include "kernels/util/indices.h"
 #include "kernels/util/parallel_for.h"

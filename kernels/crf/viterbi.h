@@ -6,7 +6,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "kernels/nn/gemm.h"
+#include "kernels/product/gemm.h"
 
 namespace interp::crf {
 

@@ -1,7 +1,7 @@
 // Rows of batch_norm, sync_batch_norm and their gradients.
 #include "kernels/cuda/batch_norm.h"
 #include "kernels/cuda/row.h"
-#include "kernels/nn/batch_norm.h"
+#include "kernels/norm/batch_norm.h"
 #include "kernels/util/data_or_null.h"
 
 namespace interp::cuda {

@@ -3,7 +3,7 @@
 
 #include "core/op_def.h"
 #include "kernels/cuda/product.h"
-#include "kernels/nn/product.h"
+#include "kernels/product/product.h"
 
 namespace interp::cuda {
 

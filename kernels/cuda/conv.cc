@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/conv/conv_onednn.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/strided_copy.h"
-#include "kernels/nn/conv_onednn.h"
 #include "kernels/util/strides.h"
 
 namespace interp::cuda {

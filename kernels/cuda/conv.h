@@ -15,9 +15,9 @@
 #include "core/algorithms.h"
 #include "core/dtype.h"
 #include "core/status.h"
+#include "kernels/conv/conv_problem.h"
 #include "kernels/cuda/cudnn_graph.h"
 #include "kernels/cuda/take_workspace.h"
-#include "kernels/nn/conv_problem.h"
 #include "kernels/nn/onednn.h"
 
 namespace interp::cuda {

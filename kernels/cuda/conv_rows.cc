@@ -6,11 +6,11 @@
 #include "core/device/device.h"
 #include "core/resource/float32_products.h"
 #include "core/resource/place_resources.h"
+#include "kernels/conv/conv_transpose_problem.h"
 #include "kernels/cuda/conv.h"
 #include "kernels/cuda/fused_activation.h"
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/row.h"
-#include "kernels/nn/conv_transpose_problem.h"
 
 namespace interp::cuda {
 namespace {

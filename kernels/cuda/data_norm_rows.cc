@@ -1,7 +1,7 @@
 // Rows of data_norm and data_norm_grad.
 #include "kernels/cuda/data_norm.h"
 #include "kernels/cuda/row.h"
-#include "kernels/nn/data_norm.h"
+#include "kernels/norm/data_norm.h"
 #include "kernels/util/data_or_null.h"
 
 namespace interp::cuda {

@@ -2,12 +2,12 @@
 // products of the filters and them.
 #include <algorithm>
 
+#include "kernels/conv/deformable_conv.h"
 #include "kernels/cuda/batched_product.h"
 #include "kernels/cuda/deformable_columns.h"
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/pieces.h"
 #include "kernels/cuda/row.h"
-#include "kernels/nn/deformable_conv.h"
 #include "kernels/util/data_or_null.h"
 #include "kernels/util/shape_args.h"
 

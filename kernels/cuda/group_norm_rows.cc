@@ -3,7 +3,7 @@
 
 #include "kernels/cuda/group_norm.h"
 #include "kernels/cuda/row.h"
-#include "kernels/nn/group_norm.h"
+#include "kernels/norm/group_norm.h"
 #include "kernels/util/data_or_null.h"
 
 namespace interp::cuda {

@@ -1,7 +1,7 @@
 // The row of layer_norm_grad.
 #include "kernels/cuda/layer_norm_grad.h"
 #include "kernels/cuda/row.h"
-#include "kernels/nn/layer_norm.h"
+#include "kernels/norm/layer_norm.h"
 #include "kernels/util/data_or_null.h"
 
 namespace interp::cuda {

@@ -7,7 +7,7 @@
 
 #include "core/dtype.h"
 #include "core/status.h"
-#include "kernels/nn/pool_axis.h"
+#include "kernels/pool/pool_axis.h"
 
 namespace interp::cuda {
 

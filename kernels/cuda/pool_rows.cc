@@ -1,7 +1,7 @@
 // Rows of pool2d, pool3d and their gradients.
 #include "kernels/cuda/pool.h"
 #include "kernels/cuda/row.h"
-#include "kernels/nn/pool_problem.h"
+#include "kernels/pool/pool_problem.h"
 
 namespace interp::cuda {
 namespace {

@@ -7,7 +7,7 @@
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/row.h"
 #include "kernels/linalg/addmm.h"
-#include "kernels/nn/matmul_grad.h"
+#include "kernels/product/matmul_grad.h"
 
 namespace interp::cuda {
 namespace {

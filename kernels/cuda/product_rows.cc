@@ -4,7 +4,7 @@
 #include "kernels/cuda/row.h"
 #include "kernels/cuda/strided_copy.h"
 #include "kernels/linalg/addmm.h"
-#include "kernels/nn/matmul.h"
+#include "kernels/product/matmul.h"
 
 namespace interp::cuda {
 namespace {

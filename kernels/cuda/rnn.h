@@ -11,8 +11,8 @@
 
 namespace interp::cuda {
 
-// Numbered as nn::RnnMode. Gates lie as in kernels/nn/rnn_cell.h: LSTM input, forget, candidate,
-// output; GRU reset, update, candidate; the others have one.
+// Numbered as nn::RnnMode. Gates lie as in kernels/recurrent/rnn_cell.h: LSTM input, forget,
+// candidate, output; GRU reset, update, candidate; the others have one.
 enum class RecurrentCell : int8_t { kTanh, kRelu, kLstm, kGru };
 
 // Which sequences of a batch have a step. A length that no sequence can have is as good as the

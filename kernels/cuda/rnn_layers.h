@@ -5,7 +5,7 @@
 
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/rnn.h"
-#include "kernels/nn/rnn_shapes.h"
+#include "kernels/recurrent/rnn_shapes.h"
 
 namespace interp::cuda {
 

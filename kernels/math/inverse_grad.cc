@@ -1,6 +1,6 @@
 // inverse_grad: Input@GRAD = -Output^T Output@GRAD Output^T, for each matrix.
 #include "core/op_def.h"
-#include "kernels/nn/product.h"
+#include "kernels/product/product.h"
 #include "kernels/util/gradient_shape.h"
 
 namespace interp {

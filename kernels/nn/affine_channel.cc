@@ -1,8 +1,8 @@
 // affine_channel: Out = X * Scale + Bias by channel.
 #include "kernels/nn/affine_channel.h"
 
-#include "kernels/nn/channel_stats.h"
 #include "kernels/nn/with_channels_last.h"
+#include "kernels/norm/channel_stats.h"
 
 namespace interp::nn {
 namespace {

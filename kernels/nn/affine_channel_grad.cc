@@ -1,8 +1,8 @@
 // affine_channel_grad: X@GRAD = Out@GRAD Scale; Scale@GRAD and Bias@GRAD are the sums by channel of
 // Out@GRAD X and of Out@GRAD.
 #include "kernels/nn/affine_channel.h"
-#include "kernels/nn/channel_stats.h"
-#include "kernels/nn/norm_grad.h"
+#include "kernels/norm/channel_stats.h"
+#include "kernels/norm/norm_grad.h"
 #include "kernels/util/data_or_null.h"
 #include "kernels/util/gradient_shape.h"
 

@@ -7,7 +7,7 @@
 
 #include "core/attr_reader.h"
 #include "core/tensor.h"
-#include "kernels/nn/row_ops.h"
+#include "kernels/product/row_ops.h"
 #include "kernels/util/parallel_for.h"
 #include "kernels/util/transpose_plane.h"
 #include "kernels/util/vector_math.h"

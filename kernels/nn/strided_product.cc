@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "kernels/nn/gemm.h"
-#include "kernels/nn/product_blocks.h"
+#include "kernels/product/gemm.h"
+#include "kernels/product/product_blocks.h"
 #include "kernels/util/flush_denormals.h"
 #include "kernels/util/parallel_for.h"
 

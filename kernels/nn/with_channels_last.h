@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "core/op_def.h"
-#include "kernels/nn/image.h"
+#include "kernels/conv/image.h"
 #include "kernels/nn/onednn.h"
 
 namespace interp::nn {

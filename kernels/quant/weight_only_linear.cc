@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/packed_arrays.h"
-#include "kernels/nn/gemm.h"
+#include "kernels/product/gemm.h"
 #include "kernels/quant/weight_only.h"
 #include "kernels/util/flops.h"
 #include "kernels/util/parallel_for.h"

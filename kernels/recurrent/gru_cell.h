@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "kernels/nn/gemm.h"
+#include "kernels/product/gemm.h"
 #include "kernels/recurrent/activation.h"
 #include "kernels/recurrent/packed_weights.h"
 

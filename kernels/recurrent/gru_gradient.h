@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "kernels/nn/gemm.h"
+#include "kernels/product/gemm.h"
 #include "kernels/recurrent/activation.h"
 #include "kernels/recurrent/gru_attrs.h"
 #include "kernels/recurrent/weight_gradients.h"

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "kernels/nn/product.h"
+#include "kernels/product/product.h"
 
 namespace interp::recurrent {
 

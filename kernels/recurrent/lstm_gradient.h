@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/nn/gemm.h"
+#include "kernels/product/gemm.h"
 #include "kernels/recurrent/lstm_layer.h"
 #include "kernels/recurrent/weight_gradients.h"
 

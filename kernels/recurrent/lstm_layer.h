@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/nn/gemm.h"
+#include "kernels/product/gemm.h"
 #include "kernels/recurrent/activation.h"
 #include "kernels/recurrent/lstm_attrs.h"
 #include "kernels/recurrent/step_order.h"

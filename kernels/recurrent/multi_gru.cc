@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/op_def.h"
-#include "kernels/nn/product.h"
+#include "kernels/product/product.h"
 #include "kernels/recurrent/gru_attrs.h"
 #include "kernels/recurrent/gru_layer.h"
 #include "kernels/sequence/lod.h"

@@ -9,7 +9,7 @@
 #include "core/constant_elements.h"
 #include "core/op_def.h"
 #include "core/packed_arrays.h"
-#include "kernels/nn/gemm.h"
+#include "kernels/product/gemm.h"
 
 namespace interp::recurrent {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/op_def.h"
-#include "kernels/nn/gemm.h"
-#include "kernels/nn/weight_product.h"
+#include "kernels/product/gemm.h"
+#include "kernels/product/weight_product.h"
 #include "kernels/recurrent/step_order.h"
 #include "kernels/util/parallel_for.h"
 #include "kernels/util/row_sum.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/op_def.h"
-#include "kernels/nn/product.h"
+#include "kernels/product/product.h"
 #include "kernels/recurrent/activation.h"
 #include "kernels/sequence/lod.h"
 #include "kernels/util/all_present.h"

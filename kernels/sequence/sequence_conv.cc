@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "kernels/nn/product.h"
+#include "kernels/product/product.h"
 #include "kernels/sequence/sequence_windows.h"
 #include "kernels/util/flops.h"
 #include "kernels/util/parallel_for.h"

@@ -6,7 +6,7 @@
 // are never in memory all at once.
 #include <algorithm>
 
-#include "kernels/nn/weight_product.h"
+#include "kernels/product/weight_product.h"
 #include "kernels/sequence/sequence_windows.h"
 #include "kernels/util/check_shape.h"
 #include "kernels/util/flops.h"

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "core/op_def.h"
-#include "kernels/nn/gemm.h"
+#include "kernels/product/gemm.h"
 #include "kernels/sequence/lod.h"
 #include "kernels/sequence/sequence_pool_attrs.h"
 #include "kernels/util/data_or_null.h"

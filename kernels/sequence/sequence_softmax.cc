@@ -1,6 +1,6 @@
 // sequence_softmax: softmax of the elements of each sequence of X, whose rows have one element.
 #include "core/op_def.h"
-#include "kernels/nn/row_ops.h"
+#include "kernels/product/row_ops.h"
 #include "kernels/sequence/lod.h"
 #include "kernels/util/parallel_for.h"
 #include "kernels/util/vector_math.h"

@@ -1,6 +1,6 @@
 // sequence_softmax_grad: X@GRAD = Out (Out@GRAD - the sum of Out Out@GRAD over the sequence).
 #include "core/op_def.h"
-#include "kernels/nn/gemm.h"
+#include "kernels/product/gemm.h"
 #include "kernels/sequence/lod.h"
 #include "kernels/util/parallel_for.h"
 

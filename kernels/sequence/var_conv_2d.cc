@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/op_def.h"
-#include "kernels/nn/product.h"
+#include "kernels/product/product.h"
 #include "kernels/sequence/lod.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/shape_args.h"

@@ -9,7 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "kernels/nn/product.h"
+#include "kernels/product/product.h"
 #include "kernels/sparse/parts.h"
 #include "kernels/util/fill_zero.h"
 #include "kernels/util/parallel_for.h"

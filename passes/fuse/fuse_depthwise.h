@@ -5,7 +5,7 @@
 namespace interp {
 
 // Joins a convolution of 1 x 1 and the depthwise one that alone reads it, so that the image between
-// the two need not leave the cache (kernels/nn/pointwise_depthwise.cc).
+// the two need not leave the cache (kernels/conv/pointwise_depthwise.cc).
 //
 //   fused_conv2d(Input=x, Filter=w, Bias=b) -> (Output=a) {fuse_activation="relu6", ...}
 //   fused_conv2d(Input=a, Filter=v, BnScale=..., ...) -> (Output=y) {groups=96, strides=[2,2], ...}

@@ -1,6 +1,6 @@
 // Convolutions whose activation is done in bands of rows give what the same sums give as a whole,
 // for any number of threads. What is too large for the cache has the activation as a post-op then.
-#include "kernels/nn/conv_bands.h"
+#include "kernels/conv/conv_bands.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/nn/gemm_tile.h"
+#include "kernels/product/gemm_tile.h"
 #include "kernels/util/convert_elements.h"
 #include "kernels/util/logistic_rows.h"
 #include "tests/kernels/op_runs.h"

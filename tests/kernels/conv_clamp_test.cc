@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/nn/conv_onednn.h"
+#include "kernels/conv/conv_onednn.h"
 #include "tests/kernels/op_runs.h"
 
 namespace interp::testing {

@@ -1,6 +1,6 @@
 // Convolutions by methods of our own, products of matrices and groups in vectors, against sums in
 // float64.
-#include "kernels/nn/conv_methods.h"
+#include "kernels/conv/conv_methods.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,14 +10,14 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/nn/conv_by_tap.h"
-#include "kernels/nn/conv_direct.h"
-#include "kernels/nn/conv_few_outputs.h"
-#include "kernels/nn/conv_grouped.h"
-#include "kernels/nn/conv_product.h"
-#include "kernels/nn/conv_spread_depthwise.h"
-#include "kernels/nn/conv_weights.h"
-#include "kernels/nn/gemm.h"
+#include "kernels/conv/conv_by_tap.h"
+#include "kernels/conv/conv_direct.h"
+#include "kernels/conv/conv_few_outputs.h"
+#include "kernels/conv/conv_grouped.h"
+#include "kernels/conv/conv_product.h"
+#include "kernels/conv/conv_spread_depthwise.h"
+#include "kernels/conv/conv_weights.h"
+#include "kernels/product/gemm.h"
 
 namespace interp::nn {
 namespace {

@@ -1,5 +1,5 @@
 // Winograd's method against sums in float64.
-#include "kernels/nn/conv_winograd.h"
+#include "kernels/conv/conv_winograd.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/nn/conv_weights.h"
-#include "kernels/nn/conv_winograd_filter_grad.h"
+#include "kernels/conv/conv_weights.h"
+#include "kernels/conv/conv_winograd_filter_grad.h"
 #include "tests/kernels/whole_vectors.h"
 
 namespace interp::nn {

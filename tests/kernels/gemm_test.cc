@@ -1,4 +1,4 @@
-#include "kernels/nn/gemm.h"
+#include "kernels/product/gemm.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/nn/gemm_bf16.h"
+#include "kernels/product/gemm_bf16.h"
 
 namespace interp::nn {
 namespace {

@@ -1,5 +1,5 @@
 // Filters written into formats of oneDNN, against oneDNN's own reorder.
-#include "kernels/nn/pack_filter.h"
+#include "kernels/conv/pack_filter.h"
 
 #include <cstring>
 #include <random>

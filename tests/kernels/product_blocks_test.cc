@@ -1,4 +1,4 @@
-#include "kernels/nn/product_blocks.h"
+#include "kernels/product/product_blocks.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/processor.h"
-#include "kernels/nn/gemm_tile.h"
+#include "kernels/product/gemm_tile.h"
 
 namespace interp::testing {
 

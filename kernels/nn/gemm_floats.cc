@@ -1,8 +1,0 @@
-#include "kernels/nn/gemm_loops.h"
-
-namespace interp::nn {
-
-INTERP_INSTANTIATE_GEMM(float);
-INTERP_INSTANTIATE_GEMM(double);
-
-}  // namespace interp::nn
