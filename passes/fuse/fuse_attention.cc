@@ -49,7 +49,7 @@ std::optional<TermKind> KindOf(const Op& op) {
 constexpr size_t kMostOps = 16;
 
 // What is joined.
-struct Match {
+struct AttentionMatch {
   int softmax = 0;
   std::vector<int> chain;   // its ops; the first one multiplies queries and keys
   std::vector<Term> terms;  // the last one that changes the scores first
@@ -72,15 +72,15 @@ class AttentionFuser {
 
   // All matches first: what one takes is no view for another.
   Program Run() && {
-    std::vector<Match> matches;
+    std::vector<AttentionMatch> matches;
     for (int i = 0; i < std::ssize(fuser_.ops()); ++i) {
       if (taken_[i] || op(i).type != "softmax") continue;
-      std::optional<Match> match = MatchAt(i);
+      std::optional<AttentionMatch> match = MatchAt(i);
       if (!match.has_value()) continue;
       for (const int at : match->chain) taken_[at] = true;
       matches.push_back(*std::move(match));
     }
-    for (const Match& match : matches) Join(match);
+    for (const AttentionMatch& match : matches) Join(match);
     return WithoutUnread(std::move(fuser_).TakeProgram(), registry_, passed_);
   }
 
@@ -105,14 +105,14 @@ class AttentionFuser {
     return fuser_.OnlyReader(maker, "Out") == reader ? std::optional(maker) : std::nullopt;
   }
 
-  std::optional<Match> MatchAt(int softmax) const {
+  std::optional<AttentionMatch> MatchAt(int softmax) const {
     const std::optional<VarId> scores = OnlyInput(op(softmax));
     if (!scores.has_value() || !fuser_.GivesOutAlone(softmax) || !IsAlongLast(softmax, *scores)) {
       return std::nullopt;
     }
     const VarUse& use = fuser_.uses()[*scores];
     if (!HasKernelOf(attention_, use.var->dtype)) return std::nullopt;
-    Match match;
+    AttentionMatch match;
     match.softmax = softmax;
     match.chain = {softmax};
     if (!FollowScores(softmax, *scores, match) || !FollowWeights(softmax, match)) {
@@ -122,7 +122,7 @@ class AttentionFuser {
     return IsPlain(match) && Stays(match) ? std::optional(std::move(match)) : std::nullopt;
   }
 
-  bool IsPlain(const Match& match) const {
+  bool IsPlain(const AttentionMatch& match) const {
     const auto have_rows = [&](VarId id) { return DimsOf(id).size() >= 2; };
     if (!have_rows(match.scores.x) || !have_rows(match.scores.y) || !have_rows(match.values.y)) {
       return false;
@@ -135,7 +135,7 @@ class AttentionFuser {
   }
 
   // Whether what the ops of the chain read keeps its values until the last of them.
-  bool Stays(const Match& match) const {
+  bool Stays(const AttentionMatch& match) const {
     const auto stays = [&](const Term& term) { return fuser_.IsStable(term.id, term.at); };
     return fuser_.IsStable(match.scores.x, match.chain.front()) &&
            fuser_.IsStable(match.scores.y, match.chain.front()) &&
@@ -151,7 +151,7 @@ class AttentionFuser {
 
   // From what the op at position `reader` reads back to the product of queries and keys. Factors
   // come before biases: with `scaled`, nothing is added on the way.
-  bool FollowScores(int reader, VarId id, Match& match, bool scaled = false) const {
+  bool FollowScores(int reader, VarId id, AttentionMatch& match, bool scaled = false) const {
     const std::optional<int> maker = MakerFor(reader, id);
     if (!maker.has_value() || match.chain.size() >= kMostOps) return false;
     const Op& made_by = op(*maker);
@@ -172,7 +172,7 @@ class AttentionFuser {
   }
 
   // From the sum, difference or product of scores and a term.
-  bool FollowTerm(int at, Match& match, bool scaled) const {
+  bool FollowTerm(int at, AttentionMatch& match, bool scaled) const {
     const TermKind kind = *KindOf(op(at));
     const bool is_factor = kind == TermKind::kFactor;
     const std::optional<VarId> x = Fuser::Argument(op(at).inputs, "X");
@@ -187,7 +187,7 @@ class AttentionFuser {
       const std::vector<int64_t> dims = DimsOf(term);
       const bool fits = !dims.empty() && dims.size() <= DimsOf(scores).size() &&
                         DimsOf(*out) == DimsOf(scores) && HasDTypeOf(scores, term);
-      Match joined = match;
+      AttentionMatch joined = match;
       joined.chain.push_back(at);
       joined.terms.push_back({.id = term, .at = at, .kind = kind, .leads = term == *x});
       if (!fits || !FollowScores(at, scores, joined, scaled || is_factor)) continue;
@@ -205,7 +205,7 @@ class AttentionFuser {
 
   // From `back`, a reshape of a sum of a reshape, which adds a mask that windows of the first
   // dimension take turns with.
-  bool FollowTurns(int back, Match& match) const {
+  bool FollowTurns(int back, AttentionMatch& match) const {
     const std::optional<int> sum = MakerOfReshape(back);
     if (!sum.has_value() || op(*sum).type != "elementwise_add") return false;
     const std::optional<VarId> x = Fuser::Argument(op(*sum).inputs, "X");
@@ -248,7 +248,7 @@ class AttentionFuser {
   }
 
   // From the softmax on to the result.
-  bool FollowWeights(int softmax, Match& match) const {
+  bool FollowWeights(int softmax, AttentionMatch& match) const {
     const std::optional<int> next = fuser_.OnlyReader(softmax, "Out");
     if (!next.has_value() || taken_[*next]) return false;
     const std::optional<MatrixProduct> product = ReadProduct(op(*next));
@@ -320,7 +320,7 @@ class AttentionFuser {
     std::vector<int64_t> subtracted;
   };
 
-  static Terms TermsOf(const Match& match) {
+  static Terms TermsOf(const AttentionMatch& match) {
     Terms terms;
     for (size_t i = match.terms.size(); i-- > 0;) {
       const Term& term = match.terms[i];
@@ -337,7 +337,7 @@ class AttentionFuser {
     return terms;
   }
 
-  void Join(const Match& match) {
+  void Join(const AttentionMatch& match) {
     const int last = match.chain.back();
     const Operand q = Follow(match.scores.x, last, /*count=*/1, /*scales=*/true);
     const Operand k = Follow(match.scores.y, last, /*count=*/2, /*scales=*/true);

@@ -14,7 +14,7 @@ namespace interp {
 namespace {
 
 constexpr absl::string_view kPair = "fused_pointwise_depthwise";
-constexpr absl::string_view kConvolutions[] = {"conv2d", "depthwise_conv2d", kFusedConv2d};
+constexpr absl::string_view kPairConvs[] = {"conv2d", "depthwise_conv2d", kFusedConv2d};
 constexpr int64_t kFewestChannels = 16;  // the widest vector
 
 // The attributes of a convolution that say how its window slides.
@@ -74,7 +74,7 @@ class DepthwiseFuser {
   // A convolution of float32 whose other inputs are parameters; the dims of its filter.
   const std::vector<int64_t>* FilterOf(int index) const {
     const Op& conv = op(index);
-    const bool known = absl::c_linear_search(kConvolutions, conv.type);
+    const bool known = absl::c_linear_search(kPairConvs, conv.type);
     if (!known || (conv.type != kFusedConv2d && IsFusedConv(conv))) return nullptr;
     const std::optional<VarId> output = Fuser::Argument(conv.outputs, "Output");
     if (!output.has_value() || !Fuser::Argument(conv.inputs, "Input").has_value()) return nullptr;
@@ -132,7 +132,7 @@ class DepthwiseFuser {
 }  // namespace
 
 absl::StatusOr<Program> FuseDepthwise(Program program, const PassContext& context) {
-  if (!CanMake(kPair, context) || !HasOpOf(program, kConvolutions)) return program;
+  if (!CanMake(kPair, context) || !HasOpOf(program, kPairConvs)) return program;
   return DepthwiseFuser(std::move(program), context.ops).Run();
 }
 

@@ -35,9 +35,9 @@ bool IsUndefinedValue(const Op& op) {
 bool PassesOn(const Op& op) { return op.type == "assign" || op.type == "select_input"; }
 
 // Variables that hold the same values in turn, and the widest dtype of those values.
-class Groups {
+class ValueGroups {
  public:
-  explicit Groups(size_t num_vars) : sets_(num_vars), types_(num_vars) {}
+  explicit ValueGroups(size_t num_vars) : sets_(num_vars), types_(num_vars) {}
 
   void Join(VarId a, VarId b) { sets_.Join(a, b); }
 
@@ -80,8 +80,8 @@ void ForEachOp(Program& program, const Visit& visit) {
   }
 }
 
-Groups FindGroups(Program& program) {
-  Groups groups(program.names.size());
+ValueGroups FindGroups(Program& program) {
+  ValueGroups groups(program.names.size());
   std::vector<bool> written(program.names.size(), false);
   ForEachOp(program, [&](const Op& op) {
     const Slot* const out = op.FindOutput("Out");
@@ -132,7 +132,7 @@ bool TakesArrays(const Op& op, absl::string_view name, const OpRegistry& ops) {
 
 // Notes the arrays of all groups, and the tensors: what is fed, a parameter, computed by an op, or
 // read by one that takes no array.
-void NoteKinds(Program& program, const OpRegistry& ops, Groups& groups) {
+void NoteKinds(Program& program, const OpRegistry& ops, ValueGroups& groups) {
   const std::vector<bool> arrays = FindArrays(program);
   std::vector<bool> written(program.names.size(), false);
   ForEachOp(program, [&](const Op& op) {
@@ -157,7 +157,7 @@ void NoteKinds(Program& program, const OpRegistry& ops, Groups& groups) {
 
 // Undefined values that are chosen against arrays become arrays, which are empty without an op, and
 // so does what they are passed on to.
-void MakeUndefinedArrays(Program& program, const OpRegistry& ops, Groups& groups) {
+void MakeUndefinedArrays(Program& program, const OpRegistry& ops, ValueGroups& groups) {
   NoteKinds(program, ops, groups);
   std::vector<bool> arrays(program.names.size(), false);
   for (Block& block : program.blocks) {
@@ -181,7 +181,7 @@ VarId WithoutGradient(const Program& program, VarId var) {
 
 absl::StatusOr<Program> TypeUndefinedValues(Program program, const PassContext& context) {
   if (!AnyOp(program, IsUndefinedValue)) return program;
-  Groups groups = FindGroups(program);
+  ValueGroups groups = FindGroups(program);
   MakeUndefinedArrays(program, context.ops, groups);
   ForEachOp(program, [&](Op& op) {
     if (!IsUndefinedValue(op)) return;

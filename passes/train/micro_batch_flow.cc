@@ -39,9 +39,10 @@ bool MakesZeros(const Op& op) {
   return value != nullptr && *value == 0;
 }
 
-class Follower {
+class JobFollower {
  public:
-  Follower(const Program& main, const std::vector<VarId>& samples, const std::vector<VarId>& states)
+  JobFollower(const Program& main, const std::vector<VarId>& samples,
+              const std::vector<VarId>& states)
       : main_(main) {
     const size_t num_vars = main.names.size();
     flow_.starts.assign(main.blocks[0].ops.size(), false);
@@ -127,7 +128,7 @@ class Follower {
 MicroBatchFlow FlowOfMicroBatch(const Program& main, const std::vector<int32_t>& job_of,
                                 const std::vector<VarId>& samples,
                                 const std::vector<VarId>& states) {
-  return Follower(main, samples, states).Run(job_of);
+  return JobFollower(main, samples, states).Run(job_of);
 }
 
 bool MovesAverages(const Op& op) { return op.type == "batch_norm" || op.type == "sync_batch_norm"; }

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/io/param_decl.h"
 #include "passes/train/minimize.h"
 #include "tests/cuda/both_places.h"
 #include "tests/cuda/kernel_test.h"

@@ -138,7 +138,7 @@ TEST(PredictorTest, ProgramsThatWriteParametersHaveOneStream) {
 // y = mix(x, v), where each run writes the persistable v = mix(w) first: its own, so that runs may
 // go side by side, unless somebody wants what they leave.
 TEST(PredictorTest, WhatEachRunWritesFirstIsItsOwn) {
-  Program program = ProgramBuilder(DType::kInt64)
+  Program program = TestProgram(DType::kInt64)
                         .Feed("x", {-1})
                         .Param("w", {2})
                         .Declare("v", {2})

@@ -26,7 +26,11 @@ std::string Declare(absl::string_view names, absl::string_view dims) {
 }
 
 const NamedTensors& Feeds() {
-  static const NamedTensors feeds = {{"x", Numbers<float>({2, 3, 10}, 1)}};
+  static const NamedTensors feeds = [] {
+    Tensor x = Numbers<float>({2, 3, 10}, 1);
+    x.lod = {{0, 1, 2}};
+    return NamedTensors{{"x", x}};
+  }();
   return feeds;
 }
 
@@ -52,6 +56,7 @@ void ExpectSame(const std::string& vars, const std::string& ops, int64_t squeeze
   const auto expected = RunTextWithout<float>("late_squeeze", text, Feeds(), "y", Parameters());
   const auto ran = RunText<float>(text, Feeds(), "y", {}, Parameters());
   EXPECT_EQ(ran.shape, expected.shape);
+  EXPECT_EQ(ran.lod, expected.lod);
   EXPECT_THAT(ran.values, ::testing::Pointwise(::testing::DoubleNear(1e-4), expected.values));
   EXPECT_EQ(ran.CountOf("squeeze2"), squeezes);
   EXPECT_GT(expected.ops.size(), ran.ops.size());

@@ -87,7 +87,7 @@ TEST(PackedWeightsTest, WhatIsFoldedIntoAPackedFilterIsNotRead) {
 // A weight that is made of parameters is made and packed once.
 TEST(PackedWeightsTest, WhatIsMadeOfParametersIsPackedToo) {
   const Ready packed = PackedOf(
-      ProgramBuilder()
+      TestProgram()
           .Feed("x", {-1, 2})
           .Param("v", {2, 1})
           .Param("w", {2, 2})
