@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/nn/strided_product.h"
 #include "kernels/product/einsum.h"
 #include "kernels/product/product.h"
+#include "kernels/product/strided_product.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp::einsum {

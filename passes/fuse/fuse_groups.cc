@@ -148,8 +148,7 @@ class GroupFuser {
         __builtin_mul_overflow(filter.dims[0], int64_t{parts}, &filter.dims[0])) {
       return;
     }
-    const VarId whole =
-        fuser_.Declare(fuser_.program().NameOf(filters[0]) + ".groups", std::move(filter));
+    const VarId whole = fuser_.Declare(fuser_.program().NameOf(filters[0]) + ".groups", filter);
     Op join = fuser_.TakeAs("concat", chain.front());
     AddInput(join, "X", filters);
     AddOutput(join, "Out", {whole});

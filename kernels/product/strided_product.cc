@@ -1,4 +1,4 @@
-#include "kernels/nn/strided_product.h"
+#include "kernels/product/strided_product.h"
 
 #include <algorithm>
 
