@@ -64,9 +64,9 @@ class ViterbiDecoder {
 
  private:
   using Tag = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
-  typedef T V __attribute__((vector_size(nn::kVectorBytes), may_alias));
-  typedef Tag Tags __attribute__((vector_size(nn::kVectorBytes), may_alias));
-  static constexpr int kLanes = nn::VectorOf<T>::kLanes;
+  typedef T V __attribute__((vector_size(kVectorBytes), may_alias));
+  typedef Tag Tags __attribute__((vector_size(kVectorBytes), may_alias));
+  static constexpr int kLanes = VectorOf<T>::kLanes;
 
   static int64_t StrideOf(int64_t tags) { return (tags + kLanes - 1) / kLanes * kLanes; }
 

@@ -11,28 +11,9 @@
 #include <utility>
 
 #include "kernels/fft/plan.h"
+#include "kernels/util/register_vectors.h"
 
 namespace interp::fft {
-
-// As long as a register.
-#if defined(__AVX512F__)
-inline constexpr int kVectorBytes = 64;
-#elif defined(__AVX__)
-inline constexpr int kVectorBytes = 32;
-#else
-inline constexpr int kVectorBytes = 16;
-#endif
-
-template <typename T>
-struct VectorOf;
-template <>
-struct VectorOf<float> {
-  typedef float Type __attribute__((vector_size(kVectorBytes)));
-};
-template <>
-struct VectorOf<double> {
-  typedef double Type __attribute__((vector_size(kVectorBytes)));
-};
 
 template <typename V>
 struct Pair {

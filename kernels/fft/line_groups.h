@@ -60,14 +60,14 @@ struct ElementOf {
   static constexpr int kLanes = 1;
 };
 template <>
-struct ElementOf<VectorOf<float>::Type> {
+struct ElementOf<VectorOf<float>::type> {
   using Type = float;
-  static constexpr int kLanes = kVectorBytes / sizeof(float);
+  static constexpr int kLanes = VectorOf<float>::kLanes;
 };
 template <>
-struct ElementOf<VectorOf<double>::Type> {
+struct ElementOf<VectorOf<double>::type> {
   using Type = double;
-  static constexpr int kLanes = kVectorBytes / sizeof(double);
+  static constexpr int kLanes = VectorOf<double>::kLanes;
 };
 
 // Up to kLanes lines that follow one another.

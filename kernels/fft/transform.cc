@@ -81,7 +81,7 @@ absl::StatusOr<const RealPlan<T>*> RealPlanOf(const KernelContext& ctx, int64_t 
 template <typename T, typename Body>
 absl::Status ForGroups(const KernelContext& ctx, const Plan<T>& plan, int64_t length, int64_t count,
                        const Body& body) {
-  using V = typename VectorOf<T>::Type;
+  using V = typename VectorOf<T>::type;
   const int64_t rows = std::max(plan.buffer_length, length) + 1;
   const bool wide = count > 1 && rows * sizeof(Pair<V>) <= kLargestGroupBytes;
   const int64_t lanes = wide ? ElementOf<V>::kLanes : 1;

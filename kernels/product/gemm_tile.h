@@ -7,28 +7,13 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/util/register_vectors.h"
 #include "kernels/util/transpose_plane.h"
 
 namespace interp::nn {
 
-#if defined(__AVX512F__)
-inline constexpr int kVectorBytes = 64;
-inline constexpr int kGemmRows = 12;  // 12 x 2 accumulators of the 32 registers
-#elif defined(__AVX__)
-inline constexpr int kVectorBytes = 32;
-inline constexpr int kGemmRows = 6;
-#else
-inline constexpr int kVectorBytes = 16;
-inline constexpr int kGemmRows = 6;
-#endif
-
-template <typename T>
-struct VectorOf {
-  typedef T type __attribute__((vector_size(kVectorBytes)));
-  // For loads and stores of any alignment; may alias everything.
-  typedef T unaligned __attribute__((vector_size(kVectorBytes), aligned(alignof(T)), may_alias));
-  static constexpr int kLanes = kVectorBytes / sizeof(T);
-};
+inline constexpr int kGemmRows =
+    kVectorBytes == 64 ? 12 : 6;  // times 2 sums, of 32 or 16 registers
 
 namespace lanes_internal {
 

@@ -99,7 +99,7 @@ void FoldRest(Matrix<T> x, int64_t count, const Step& step, const Finish& finish
 
 template <typename T, typename Step, typename Finish>
 void FoldColumns(const Matrix<T>& x, const Step& step, const Finish& finish, T* out) {
-  constexpr int kWidest = nn::VectorOf<T>::kLanes;
+  constexpr int kWidest = VectorOf<T>::kLanes;
   constexpr int kVectors = 4;  // hides the latency of a step
   int64_t j = 0;
   const auto from = [&](int64_t column) { return Matrix<T>{x.values + column, x.rows, x.width}; };

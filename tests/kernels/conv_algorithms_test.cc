@@ -104,9 +104,9 @@ TEST(AlgorithmsTest, ProductsAreForFewPixelsOrOutputs) {
   const std::vector<Ran> fast = RunConstantFilters(Algorithms::kFast);
   const std::vector<Ran> direct = RunConstantFilters(Algorithms::kDirect);
   for (size_t i = 0; i < fast.size(); ++i) {
-    const bool few = nn::kVectorBytes == 64 && i != 1;
+    const bool few = kVectorBytes == 64 && i != 1;
     EXPECT_EQ(absl::c_count(fast[i].algorithms, "product"), few ? 1 : 0);
-    EXPECT_EQ(absl::c_count(fast[i].algorithms, "product of taps"), nn::kVectorBytes > 16 ? 1 : 0);
+    EXPECT_EQ(absl::c_count(fast[i].algorithms, "product of taps"), kVectorBytes > 16 ? 1 : 0);
     EXPECT_THAT(direct[i].algorithms, Not(Contains(::testing::HasSubstr("product"))));
     const std::vector<float> a = Values<float>(fast[i].outputs[0]);
     const std::vector<float> b = Values<float>(direct[i].outputs[0]);

@@ -119,7 +119,7 @@ TEST_P(ConvBands, GiveWhatTheWholeImageGives) {
   for (const int threads : {1, 2, 3}) {
     const BandRun bands = RunBandCase(c, Algorithms::kFast, threads);
     EXPECT_EQ(::testing::Value(bands.algorithms, Contains(HasSubstr("bands of"))),
-              LogisticRowsAreFast() && (!c.bfloat16_images || nn::kVectorBytes == 64));
+              LogisticRowsAreFast() && (!c.bfloat16_images || kVectorBytes == 64));
     ASSERT_EQ(bands.values.size(), whole.values.size());
     const float relative = c.bfloat16_images ? 1.0F / 128 : 2e-6F;
     for (size_t i = 0; i < whole.values.size(); ++i) {

@@ -8,8 +8,8 @@
 namespace interp::testing {
 
 inline bool UsesWholeVectors() {
-  if (ProcessorLevel() == "x86-64-v4") return nn::kVectorBytes == 64;
-  if (ProcessorLevel() == "x86-64-v3") return nn::kVectorBytes >= 32;
+  if (ProcessorLevel() == "x86-64-v4") return kVectorBytes == 64;
+  if (ProcessorLevel() == "x86-64-v3") return kVectorBytes >= 32;
   return true;
 }
 
