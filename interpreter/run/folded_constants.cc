@@ -34,9 +34,10 @@ FoldedConstants::FoldedConstants(const Plan& plan, absl::Span<Variable* const> v
 
 bool FoldedConstants::MakeAnew() {
   const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const void>> {
-    INTERP_RETURN_IF_ERROR(Run());
+    const std::vector<VarId> kept = FindKept();
+    INTERP_RETURN_IF_ERROR(Run(kept));
     auto values = std::make_shared<FoldedValues>();
-    for (const VarId id : FindKept()) values->emplace_back(id, variables_[id]->tensor);
+    for (const VarId id : kept) values->emplace_back(id, variables_[id]->tensor);
     return std::shared_ptr<const void>(std::move(values));
   };
   // Numbers below zero are no instruction's.
@@ -62,13 +63,13 @@ bool FoldedConstants::MakeAnew() {
   return made_;
 }
 
-absl::Status FoldedConstants::Run() {
+absl::Status FoldedConstants::Run(const std::vector<VarId>& kept) {
   for (const Instruction& instruction : plan_.folded) {
     for (const VarId id : instruction.outputs) {
       if (id >= 0) variables_[id]->tensor.DropMemory();  // of others now
     }
   }
-  const std::vector<std::vector<VarId>> last_uses = LastUses();
+  const std::vector<std::vector<VarId>> last_uses = LastUses(kept);
   ConstantCache packed;
   InstructionRunner runner(plan_, {.instructions = plan_.folded, .variables = variables_},
                            WithoutPool(services_, packed), options_);
@@ -100,9 +101,9 @@ absl::Status FoldedConstants::Copy(VarId copy) {
 }
 
 // By folded instruction, the folded variables that it is the last to name and that are not kept.
-std::vector<std::vector<VarId>> FoldedConstants::LastUses() const {
+std::vector<std::vector<VarId>> FoldedConstants::LastUses(const std::vector<VarId>& kept) const {
   std::vector<bool> live(plan_.vars.size(), false);
-  for (const VarId id : FindKept()) live[id] = true;
+  for (const VarId id : kept) live[id] = true;
   std::vector<std::vector<VarId>> last(plan_.folded.size());
   for (size_t i = plan_.folded.size(); i-- > 0;) {
     for (const VarIds* const ids : {&plan_.folded[i].inputs, &plan_.folded[i].outputs}) {

@@ -34,11 +34,11 @@ class FoldedConstants {
 
  private:
   bool MakeAnew();
-  absl::Status Run();
+  absl::Status Run(const std::vector<VarId>& kept);
   absl::Status CopyInputs(const Instruction& instruction);
   absl::Status Copy(VarId copy);
   std::vector<VarId> FindKept() const;
-  std::vector<std::vector<VarId>> LastUses() const;
+  std::vector<std::vector<VarId>> LastUses(const std::vector<VarId>& kept) const;
 
   const Plan& plan_;
   const absl::Span<Variable* const> variables_;
