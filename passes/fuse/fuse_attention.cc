@@ -14,6 +14,7 @@
 #include "passes/fuse/uncertain_ranks.h"
 #include "passes/fuse/unread_ops.h"
 #include "passes/fuse/variable_view.h"
+#include "passes/op_inputs.h"
 
 namespace interp {
 namespace {

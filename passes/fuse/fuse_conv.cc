@@ -9,6 +9,7 @@
 #include "core/fused_forms.h"
 #include "passes/fuse/fusion.h"
 #include "passes/fuse/symbolic_shapes.h"
+#include "passes/op_inputs.h"
 
 namespace interp {
 namespace {
@@ -120,7 +121,7 @@ class ConvFuser {
         __builtin_mul_overflow(filter->dims[1], int64_t{attrs.Int("groups", 1)}, &chain.channels)) {
       return std::nullopt;
     }
-    chain.channel_axis = attrs.String("data_format", "NCHW") == "NHWC" ? 3 : 1;
+    chain.channel_axis = ChannelAxisOf(conv);
     chain.bias = Fuser::Argument(conv.inputs, "Bias");
     if (chain.bias.has_value() && !IsChannelParameter(*chain.bias, chain)) return std::nullopt;
     return chain;
@@ -201,9 +202,7 @@ class ConvFuser {
     const Op& reshape = op(use.first);
     const Var* const from = fuser_.ParameterUntil(until, Fuser::Argument(reshape.inputs, "X"));
     const bool known = (reshape.type == "reshape2" || reshape.type == "reshape") &&
-                       Fuser::Argument(reshape.outputs, "Out") == id &&
-                       std::all_of(reshape.inputs.begin(), reshape.inputs.end(),
-                                   [](const Slot& s) { return s.name == "X" || s.args.empty(); });
+                       Fuser::Argument(reshape.outputs, "Out") == id && ReadsOnly(reshape, {"X"});
     if (!known || from == nullptr || from->dims != std::vector<int64_t>{chain.channels}) {
       return std::nullopt;
     }
@@ -223,8 +222,8 @@ class ConvFuser {
     const std::optional<int> next = Next(chain, "batch_norm");
     if (!next.has_value() || !folds_) return;
     const Op& norm = op(*next);
-    const bool last = AttrReader(norm).String("data_layout", "NCHW") == "NHWC";
-    if (!OnlyNormalizes(fuser_, norm) || last != (chain.channel_axis == 3)) return;
+    const bool along_channels = ChannelAxisOf(norm, "data_layout") == chain.channel_axis;
+    if (!OnlyNormalizes(fuser_, norm) || !along_channels) return;
     for (const auto& [slot, fused_slot] : kBatchNormSlots) {
       const std::optional<VarId> id = Fuser::Argument(norm.inputs, slot);
       if (!id.has_value() || !IsChannelParameter(*id, chain)) return;

@@ -11,24 +11,12 @@
 #include "core/fused_forms.h"
 #include "core/program_print.h"
 #include "passes/fuse/fusion.h"
-#include "passes/fuse/variable_view.h"
+#include "passes/op_inputs.h"
 
 namespace interp {
 namespace {
 
 constexpr absl::string_view kConvs[] = {"conv2d", "depthwise_conv2d"};
-
-// The arguments of a slot; empty without one.
-ArgIds Arguments(const std::vector<Slot>& slots, absl::string_view name) {
-  const auto slot = absl::c_find_if(slots, [name](const Slot& s) { return s.name == name; });
-  return slot == slots.end() ? ArgIds() : slot->args;
-}
-
-bool ReadsOnly(const Op& op, std::initializer_list<absl::string_view> slots) {
-  return absl::c_all_of(op.inputs, [&](const Slot& slot) {
-    return slot.args.empty() || absl::c_linear_search(slots, slot.name);
-  });
-}
 
 // Whether two ops compute the same of the same inputs.
 bool AreAlike(const Op& a, const Op& b) {
@@ -69,7 +57,8 @@ class GroupFuser {
 
   void TryFrom(int split) {
     const std::optional<VarId> x = OnlyInput(op(split));
-    const ArgIds parts = Arguments(op(split).outputs, "Out");
+    const Slot* const out = op(split).FindOutput("Out");
+    const ArgIds parts = out == nullptr ? ArgIds() : out->args;
     if (!x.has_value() || parts.size() < 2 || !fuser_.IsStable(*x, split)) return;
     std::vector<int> chain = {split};
     ArgIds filters;
@@ -95,10 +84,6 @@ class GroupFuser {
     const VarUse& use = fuser_.uses()[id];
     const bool known = use.block == 0 && !use.pinned() && use.writes == 1 && use.last > from;
     return known && !fuser_.IsGone(use.last) ? std::optional<int>(use.last) : std::nullopt;
-  }
-
-  static int64_t ChannelAxisOf(const Op& conv) {
-    return AttrReader(conv).String("data_format", "NCHW") == "NHWC" ? 3 : 1;
   }
 
   // Adds a convolution that is like those before.
@@ -130,8 +115,9 @@ class GroupFuser {
   static bool Joins(const Op& concat, const ArgIds& results, int64_t axis) {
     AttrReader attrs(concat);
     const int64_t along = attrs.Long("axis", 0);
+    const Slot* const x = concat.FindInput("X");
     return concat.type == "concat" && attrs.status().ok() && ReadsOnly(concat, {"X"}) &&
-           (along == axis || along == axis - 4) && Arguments(concat.inputs, "X") == results;
+           (along == axis || along == axis - 4) && x != nullptr && x->args == results;
   }
 
   bool AreOfOnePart(const std::vector<int>& chain) const {
@@ -157,7 +143,7 @@ class GroupFuser {
     Op conv = fuser_.TakeForFusion(first);
     AddInput(conv, "Input", {x});
     AddInput(conv, "Filter", {whole});
-    AddOutput(conv, "Output", Arguments(op(chain.back()).outputs, "Out"));
+    AddOutput(conv, "Output", op(chain.back()).FindOutput("Out")->args);
     SetAttr(conv, "groups", all);
     fuser_.Replace(chain, std::move(conv));
   }

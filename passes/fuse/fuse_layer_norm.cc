@@ -11,7 +11,7 @@
 #include "core/fused_forms.h"
 #include "passes/fuse/fusion.h"
 #include "passes/fuse/uncertain_ranks.h"
-#include "passes/fuse/variable_view.h"
+#include "passes/op_inputs.h"
 
 namespace interp {
 namespace {

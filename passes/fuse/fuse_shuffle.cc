@@ -7,6 +7,7 @@
 #include "core/attr_reader.h"
 #include "passes/fuse/fusion.h"
 #include "passes/fuse/variable_view.h"
+#include "passes/op_inputs.h"
 
 namespace interp {
 namespace {

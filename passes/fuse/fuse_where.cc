@@ -12,7 +12,7 @@
 #include "core/fused_forms.h"
 #include "passes/fuse/fusion.h"
 #include "passes/fuse/unread_ops.h"
-#include "passes/fuse/variable_view.h"
+#include "passes/op_inputs.h"
 
 namespace interp {
 namespace {

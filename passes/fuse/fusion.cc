@@ -12,6 +12,7 @@
 #include "core/op_role.h"
 #include "core/program_print.h"
 #include "passes/fresh_var.h"
+#include "passes/op_inputs.h"
 #include "passes/train/micro_batches.h"
 
 namespace interp {
@@ -324,10 +325,7 @@ std::optional<BinaryOperands> OperandsByLastDim(const Op& op) {
 }
 
 std::optional<float> FactorOf(const Op& op) {
-  if (op.type != "scale") return std::nullopt;
-  for (const Slot& slot : op.inputs) {
-    if (slot.name != "X" && !slot.args.empty()) return std::nullopt;
-  }
+  if (op.type != "scale" || !ReadsOnly(op, {"X"})) return std::nullopt;
   AttrReader attrs(op);
   const float factor = attrs.Float("scale", 1);
   const bool plain = attrs.Float("bias", 0) == 0 && attrs.status().ok();

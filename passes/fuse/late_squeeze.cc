@@ -16,7 +16,7 @@
 #include "passes/fuse/fusion.h"
 #include "passes/fuse/symbolic_shapes.h"
 #include "passes/fuse/unread_ops.h"
-#include "passes/fuse/variable_view.h"
+#include "passes/op_inputs.h"
 
 namespace interp {
 namespace {
@@ -212,7 +212,7 @@ class Squeezer {
     if (absl::c_linear_search(kOfTwo, o.type)) return RowOfTwo(index);
     if (o.type == "batch_norm") {
       const OneRow* const row = x.has_value() ? CommonRow(index, ArgIds{*x}) : nullptr;
-      const bool first = AttrReader(o).String("data_layout", "NCHW") == "NCHW";
+      const bool first = ChannelAxisOf(o, "data_layout") == 1;
       return row != nullptr && row->axis == kRowAxis && first && OnlyNormalizes(fuser_, o)
                  ? row
                  : nullptr;
@@ -220,11 +220,10 @@ class Squeezer {
     const bool joins = o.type == "concat" || o.type == "split";
     if (!joins || !AxisOf(o, kImageRank - 1).has_value()) return nullptr;
     const Slot* const operands = o.FindInput("X");
-    const bool only = absl::c_all_of(
-        o.inputs, [](const Slot& slot) { return slot.name == "X" || slot.args.empty(); });
     const bool cuts_at_negative = o.type == "split" && AttrReader(o).Long("axis", 0) < 0;
-    return only && operands != nullptr && !cuts_at_negative ? CommonRow(index, operands->args)
-                                                            : nullptr;
+    return ReadsOnly(o, {"X"}) && operands != nullptr && !cuts_at_negative
+               ? CommonRow(index, operands->args)
+               : nullptr;
   }
 
   const OneRow* RowOfTwo(int index) const {

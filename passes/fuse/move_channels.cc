@@ -10,6 +10,7 @@
 #include "core/attr_reader.h"
 #include "passes/fuse/fusion.h"
 #include "passes/fuse/uncertain_ranks.h"
+#include "passes/op_inputs.h"
 
 namespace interp {
 namespace {
@@ -19,12 +20,6 @@ constexpr absl::string_view kToFirst = "move_channels_first";
 constexpr absl::string_view kTransposes[] = {"transpose2", "transpose"};
 constexpr absl::string_view kFlatten = "flatten_contiguous_range";
 constexpr absl::string_view kShapes = "ShapeTensor";
-
-// Whether the inputs are X alone.
-bool TakesXAlone(const Op& op) {
-  return absl::c_all_of(op.inputs,
-                        [](const Slot& slot) { return slot.name == "X" || slot.args.empty(); });
-}
 
 std::vector<int64_t> IntsOf(const Op& op, absl::string_view name) {
   AttrReader attrs(op);
@@ -89,7 +84,7 @@ class ChannelMover {
 
   void TryTranspose(int index) {
     const std::vector<int64_t> axes = IntsOf(op(index), "axis");
-    if (!TakesXAlone(op(index)) || !fuser_.GivesOutAlone(index)) return;
+    if (!ReadsOnly(op(index), {"X"}) || !fuser_.GivesOutAlone(index)) return;
     if (IsImageRank(axes.size())) {
       if (axes == AxesToLast(axes.size())) Rename(index, kToLast);
       if (axes == AxesToFirst(axes.size())) Rename(index, kToFirst);

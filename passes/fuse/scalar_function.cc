@@ -11,7 +11,7 @@
 #include "core/attr_reader.h"
 #include "core/edit_op.h"
 #include "core/fused_forms.h"
-#include "passes/fuse/variable_view.h"
+#include "passes/op_inputs.h"
 
 namespace interp {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "core/attr_reader.h"
 #include "passes/feed_fetch.h"
-#include "passes/fuse/variable_view.h"
+#include "passes/op_inputs.h"
 
 namespace interp {
 namespace {
@@ -104,10 +104,7 @@ class Deriver {
     const std::optional<SymbolicShape> x = Input(op, "X");
     AttrReader attrs(op);
     SymbolicShape shape = attrs.Ints("shape");
-    const bool by_tensor = std::any_of(op.inputs.begin(), op.inputs.end(), [](const Slot& slot) {
-      return slot.name != "X" && !slot.args.empty();
-    });
-    if (shape.empty() || by_tensor) return std::nullopt;
+    if (shape.empty() || !ReadsOnly(op, {"X"})) return std::nullopt;
     for (size_t i = 0; i < shape.size(); ++i) {
       const bool copied = shape[i] == 0 && x.has_value() && i < x->size();
       if (shape[i] <= 0) shape[i] = copied ? (*x)[i] : NewDim();
@@ -189,7 +186,7 @@ class Deriver {
     const std::vector<int64_t> kernel = {dilations[0] * ((*filter)[2] - 1) + 1,
                                          dilations[1] * ((*filter)[3] - 1) + 1};
     std::optional<SymbolicShape> out = Window(op, *in, kernel);
-    if (out.has_value()) (*out)[ChannelAxis(op)] = (*filter)[0];
+    if (out.has_value()) (*out)[ChannelAxisOf(op)] = (*filter)[0];
     return out;
   }
 
@@ -204,13 +201,13 @@ class Deriver {
     const std::vector<int64_t> dilations = attrs.Ints("dilations", {1, 1});
     const bool plain = attrs.Ints("output_size").empty() && attrs.Ints("output_padding").empty() &&
                        attrs.String("padding_algorithm", "EXPLICIT") == "EXPLICIT" &&
-                       attrs.Int("groups", 1) == 1 && ReadsOnlyFilterAndInput(op);
+                       attrs.Int("groups", 1) == 1 && ReadsOnly(op, {"Input", "Filter"});
     if (!shape.has_value() || !filter.has_value() || shape->size() != 4 || filter->size() != 4 ||
         strides.size() != 2 || pads.size() != 2 || dilations.size() != 2 || !plain ||
         !attrs.status().ok()) {
       return std::nullopt;
     }
-    const size_t first = ChannelAxis(op) == 1 ? 2 : 1;
+    const size_t first = ChannelAxisOf(op) == 1 ? 2 : 1;
     for (int i = 0; i < 2; ++i) {
       SymbolicDim& dim = (*shape)[first + i];
       const int64_t kernel = (*filter)[2 + i];
@@ -221,23 +218,16 @@ class Deriver {
           small ? (dim - 1) * strides[i] + dilations[i] * (kernel - 1) + 1 - 2 * pads[i] : 0;
       dim = size > 0 ? size : NewDim();
     }
-    (*shape)[ChannelAxis(op)] = (*filter)[1];
+    (*shape)[ChannelAxisOf(op)] = (*filter)[1];
     return shape;
-  }
-
-  static bool ReadsOnlyFilterAndInput(const Op& op) {
-    return absl::c_all_of(op.inputs, [](const Slot& slot) {
-      return slot.name == "Input" || slot.name == "Filter" || slot.args.empty();
-    });
   }
 
   std::optional<SymbolicShape> Concat(const Op& op) {
     const Slot* const x = op.FindInput("X");
     AttrReader attrs(op);
     int64_t axis = attrs.Long("axis", 0);
-    const bool by_tensor = absl::c_any_of(
-        op.inputs, [](const Slot& slot) { return slot.name != "X" && !slot.args.empty(); });
-    if (x == nullptr || x->args.empty() || by_tensor || !attrs.status().ok()) return std::nullopt;
+    const bool reads_x = x != nullptr && !x->args.empty() && ReadsOnly(op, {"X"});
+    if (!reads_x || !attrs.status().ok()) return std::nullopt;
     std::optional<SymbolicShape> whole;
     for (const VarId id : x->args) {
       const std::optional<SymbolicShape>& part = shapes_[id];
@@ -257,11 +247,6 @@ class Deriver {
     return whole;
   }
 
-  static size_t ChannelAxis(const Op& op) {
-    AttrReader attrs(op);
-    return attrs.String("data_format", "NCHW") == "NHWC" ? 3 : 1;
-  }
-
   std::optional<SymbolicShape> Pool(const Op& op) {
     std::optional<SymbolicShape> in = Input(op, "X");
     AttrReader attrs(op);
@@ -273,7 +258,7 @@ class Deriver {
     if (!attrs.Bool("global_pooling", false) && !attrs.Bool("adaptive", false)) {
       return Window(op, *in, kernel);
     }
-    const size_t first = ChannelAxis(op) == 1 ? 2 : 1;
+    const size_t first = ChannelAxisOf(op) == 1 ? 2 : 1;
     (*in)[first] = kernel[0];
     (*in)[first + 1] = kernel[1];
     return in;
@@ -290,7 +275,7 @@ class Deriver {
     const bool ceil = attrs.Bool("ceil_mode", false);
     if (strides.size() != 2 || pads.size() != 4 || !attrs.status().ok()) return std::nullopt;
     if (ceil && algorithm == "SAME") return std::nullopt;  // rounds in its own way
-    const size_t first = ChannelAxis(op) == 1 ? 2 : 1;
+    const size_t first = ChannelAxisOf(op) == 1 ? 2 : 1;
     for (int i = 0; i < 2; ++i) {
       if (!IsSmall({strides[i], kernel[i], pads[2 * i], pads[2 * i + 1]}) || strides[i] < 1) {
         return std::nullopt;

@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "core/attr_reader.h"
 #include "passes/fuse/fusion.h"
+#include "passes/op_inputs.h"
 
 namespace interp {
 namespace {
@@ -50,13 +51,6 @@ bool TakeIndex(int64_t axis, int64_t index, int64_t rank, VariableView& view) {
 }
 
 }  // namespace
-
-std::optional<VarId> OnlyInput(const Op& op, absl::string_view name) {
-  for (const Slot& slot : op.inputs) {
-    if (slot.name != name && !slot.args.empty()) return std::nullopt;
-  }
-  return Fuser::Argument(op.inputs, name);
-}
 
 std::vector<int64_t> AxesOfTranspose(const Op& op) {
   if (op.type != "transpose2" && op.type != "transpose") return {};

@@ -16,9 +16,6 @@ struct VariableView {
   std::vector<int64_t> slice = {};
 };
 
-// The argument of input `name` of an op that reads nothing else.
-std::optional<VarId> OnlyInput(const Op& op, absl::string_view name = "X");
-
 // The `axis` of a transpose; empty for other ops.
 std::vector<int64_t> AxesOfTranspose(const Op& op);
 

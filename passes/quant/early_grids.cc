@@ -9,7 +9,7 @@
 #include "core/attr_reader.h"
 #include "core/edit_op.h"
 #include "passes/fuse/fusion.h"
-#include "passes/fuse/variable_view.h"
+#include "passes/op_inputs.h"
 #include "passes/quant/quantizers.h"
 
 namespace interp {

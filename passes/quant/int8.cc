@@ -11,6 +11,7 @@
 #include "passes/fuse/uncertain_ranks.h"
 #include "passes/make_op.h"
 #include "passes/op_effects.h"
+#include "passes/op_inputs.h"
 #include "passes/quant/early_grids.h"
 #include "passes/quant/quantizers.h"
 #include "passes/quant/split_writes.h"
@@ -79,10 +80,8 @@ class Int8Maker {
     const std::optional<VarId> input = Fuser::Argument(conv.inputs, "Input");
     const std::optional<VarId> filter = Fuser::Argument(conv.inputs, "Filter");
     if (!input.has_value() || !filter.has_value()) return std::nullopt;
-    AttrReader attrs(conv);
-    const int64_t channel_axis = attrs.String("data_format", "NCHW") == "NHWC" ? 3 : 1;
     std::optional<Match> match = MatchSides(*input, *filter, /*filter_axis=*/0);
-    if (!match.has_value() || !MatchSums(index, "Output", channel_axis, *match)) {
+    if (!match.has_value() || !MatchSums(index, "Output", ChannelAxisOf(conv), *match)) {
       return std::nullopt;
     }
     // Before the sums are brought back a bias is in their units.
