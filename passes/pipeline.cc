@@ -25,11 +25,8 @@
 #include "passes/import/coalesced_tensors.h"
 #include "passes/import/detached_values.h"
 #include "passes/import/expand_ops.h"
-#include "passes/import/fused_products.h"
-#include "passes/import/padded_weights.h"
+#include "passes/import/import_program.h"
 #include "passes/import/python_layers.h"
-#include "passes/import/retired_slots.h"
-#include "passes/import/step_gradients.h"
 #include "passes/import/undefined_values.h"
 #include "passes/import/variable_attributes.h"
 #include "passes/inplace.h"
@@ -39,8 +36,6 @@
 #include "passes/prune.h"
 #include "passes/quant/fuse_quantizers.h"
 #include "passes/quant/int8.h"
-#include "passes/quant/kept_scales.h"
-#include "passes/quant/mobile_quantizers.h"
 #include "passes/simplify.h"
 #include "passes/train/addto.h"
 #include "passes/verify.h"
@@ -222,12 +217,7 @@ absl::StatusOr<PipelineResult> RunPipeline(Program program, const PassContext& c
 absl::StatusOr<PipelineResult> RunPasses(Program program, const PassContext& context,
                                          absl::Span<const Pass> passes,
                                          const PipelineOptions& options) {
-  NameMobileQuantizers(program);
-  INTERP_ASSIGN_OR_RETURN(program, DropRetiredSlots(std::move(program), context));
-  INTERP_ASSIGN_OR_RETURN(program, SplitFusedProducts(std::move(program)));
-  INTERP_ASSIGN_OR_RETURN(program, CropPaddedWeights(std::move(program), context));
-  INTERP_ASSIGN_OR_RETURN(program, DeclareStepGradients(std::move(program)));
-  INTERP_ASSIGN_OR_RETURN(program, KeepScales(std::move(program)));
+  INTERP_ASSIGN_OR_RETURN(program, ImportProgram(std::move(program), context));
   // Passes use ids as indices: what comes in is checked even when `verify` is off.
   INTERP_RETURN_IF_ERROR(VerifyProgram(program, context.ops));
   Baseline baseline;

@@ -59,13 +59,13 @@ absl::Span<const Pass> AllPasses();
 // AlreadyExists for an extra pass that is named like another.
 absl::StatusOr<std::vector<Pass>> DefaultPipeline(const PipelineOptions& options);
 
-// Runs DefaultPipeline(options) on `program`, without its retired slots. The result has feed and
+// Runs DefaultPipeline(options) on what ImportProgram makes of `program`. The result has feed and
 // fetch ops, and every op of it that can run is in context.ops. Errors name the op they are about;
 // an error of kind Internal is a bug of the pass it names.
 absl::StatusOr<PipelineResult> RunPipeline(Program program, const PassContext& context,
                                            const PipelineOptions& options = {});
 
-// Runs exactly these passes: for tests and tools.
+// Runs exactly these passes, behind ImportProgram: for tests and tools.
 absl::StatusOr<PipelineResult> RunPasses(Program program, const PassContext& context,
                                          absl::Span<const Pass> passes,
                                          const PipelineOptions& options = {});
