@@ -1,13 +1,14 @@
 #include "interpreter/load_model.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "core/io/file.h"
 #include "core/io/file_kind.h"
 #include "core/io/pickle_params.h"
@@ -84,16 +85,30 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFromCheckpoint(
   return wanted;
 }
 
-absl::Status LoadParameters(const std::string& path, ParamMemory memory, Model& model) {
-  const std::vector<ParamDecl> declared = ParamsOf(model.program);
-  INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> params, ReadParameters(path, declared, memory));
-  if (params.size() < declared.size()) {
-    const auto it = std::find_if(declared.begin(), declared.end(),
-                                 [](const ParamDecl& param) { return param.made_first; });
-    model.note = absl::StrCat("'", path, "' was read without ", declared.size() - params.size(),
-                              " variables that the program makes first, such as '", it->name, "'");
+// What there is to say where a file lacks what the program makes first; else nothing.
+std::string NoteMissing(const std::string& path, const std::vector<ParamDecl>& declared,
+                        const absl::flat_hash_set<absl::string_view>& not_wanted) {
+  int64_t count = 0;
+  const std::string* first = nullptr;
+  for (const ParamDecl& param : declared) {
+    if (!param.made_first || not_wanted.contains(param.name)) continue;
+    if (count++ == 0) first = &param.name;
   }
+  if (count == 0) return "";
+  return absl::StrCat("'", path, "' was read without ", count,
+                      " variables that the program makes first, such as '", *first, "'");
+}
+
+absl::Status LoadParameters(const std::string& path, ParamMemory memory, Model& model) {
+  absl::Span<const VarId> made_in_runs;
+  if (model.compiled.has_value()) made_in_runs = model.compiled->made_in_runs;
+  absl::flat_hash_set<absl::string_view> not_wanted;
+  for (const VarId id : made_in_runs) not_wanted.insert(model.program.NameOf(id));
+  const std::vector<ParamDecl> declared = ParamsOf(model.program, made_in_runs);
+  INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> params, ReadParameters(path, declared, memory));
+  if (params.size() < declared.size()) model.note = NoteMissing(path, declared, not_wanted);
   for (auto& [name, tensor] : params) {
+    if (not_wanted.contains(name)) continue;
     ++model.loaded.count;
     model.loaded.size_bytes += tensor.size_bytes();
     model.scope->FindOrCreate(name)->tensor = std::move(tensor);

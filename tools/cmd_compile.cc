@@ -97,10 +97,7 @@ absl::StatusOr<CompiledProgram> CompileModel(const CompileFlags& flags,
                                              const std::vector<std::string>& feeds,
                                              const PlanOptions& plan, Model& model,
                                              ExitCode& blame) {
-  // Combined files of parameters are read by what the plan declares.
-  PlanFlags keeping = flags.plan;
-  keeping.keeps_state = true;
-  const PipelineOptions passes = MakePipelineOptions(keeping);
+  const PipelineOptions passes = MakePipelineOptions(flags.plan);
   blame = ExitCode::kUsage;
   INTERP_ASSIGN_OR_RETURN(const auto fetches,
                           Annotate(ResolveNames(model.program, flags.fetches), "--fetch"));

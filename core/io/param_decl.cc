@@ -189,7 +189,19 @@ absl::Status NotDeclared(DType dtype, const Shape& shape, const ParamDecl& param
 
 }  // namespace
 
-std::vector<ParamDecl> ParamsOf(const Program& program) {
+std::vector<VarId> PersistableTensors(const Program& program) {
+  std::vector<VarId> ids;
+  for (const Block& block : program.blocks) {
+    for (const Var& var : block.vars) {
+      if (var.persistable && var.kind == VarKind::kLodTensor) ids.push_back(var.id);
+    }
+  }
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
+std::vector<ParamDecl> ParamsOf(const Program& program, absl::Span<const VarId> made_in_runs) {
   const std::vector<bool> written = NamedIn(program, &Op::outputs);
   const std::vector<bool> read = NamedIn(program, &Op::inputs);
   const std::vector<bool> made_first = MadeFirst(program);
@@ -215,6 +227,9 @@ std::vector<ParamDecl> ParamsOf(const Program& program) {
         params.back().scales = std::move(own->second);
       }
     }
+  }
+  for (const VarId id : made_in_runs) {
+    params.push_back({.name = program.NameOf(id), .dims = {}, .written = true, .made_first = true});
   }
   std::sort(params.begin(), params.end(),
             [](const ParamDecl& a, const ParamDecl& b) { return a.name < b.name; });

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "core/program.h"
 #include "core/status.h"
 #include "core/tensor.h"
@@ -35,9 +36,13 @@ struct ParamDecl {
   std::vector<float> scales = {};
 };
 
-// The persistable LOD_TENSOR variables of all blocks, once each, sorted by name: what a combined
-// file for `program` holds.
-std::vector<ParamDecl> ParamsOf(const Program& program);
+// The persistable LOD_TENSOR variables of all blocks, once each, ascending.
+std::vector<VarId> PersistableTensors(const Program& program);
+
+// What the program declares of those, sorted by name: what a combined file for `program` holds.
+// `made_in_runs` are variables that are persistable no longer, as CompiledProgram has them: such
+// a file holds them, too, with any dtype and dims.
+std::vector<ParamDecl> ParamsOf(const Program& program, absl::Span<const VarId> made_in_runs = {});
 
 // InvalidArgument when a tensor that was read is not as declared.
 absl::Status CheckDeclared(DType dtype, const Shape& shape, const ParamDecl& param);

@@ -21,6 +21,9 @@ struct CompiledProgram {
   Program program;  // after the passes; an instruction's op_index is a position in its plan's block
   std::vector<Plan> plans;  // by block of the program; empty ones for blocks that never run
   std::vector<PassTiming> pass_timings;  // empty when it was read from a file
+  // Variables that the program before the passes declares persistable, as tensors, and this one
+  // does not, ascending: combined files of parameters hold them.
+  std::vector<VarId> made_in_runs;
   // FingerprintOf the program before the passes; 0: not known. Compile leaves it 0, because finding
   // it takes about as long as the passes.
   uint64_t source_fingerprint = 0;

@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "core/annotate.h"
 #include "core/each_argument.h"
+#include "core/io/param_decl.h"
 #include "core/program_load.h"
 #include "interpreter/analysis/link.h"
 #include "interpreter/plan_file/fingerprint.h"
@@ -255,6 +257,7 @@ class Decoder {
   absl::StatusOr<CompiledProgram> Decode() {
     INTERP_RETURN_IF_ERROR(CheckBuild());
     INTERP_RETURN_IF_ERROR(ReadProgram());
+    INTERP_RETURN_IF_ERROR(ReadMadeInRuns());
     compiled_.plans.resize(compiled_.program.blocks.size());
     std::vector<bool> seen(compiled_.plans.size(), false);
     for (const wire::Plan& from : file_.plans()) {
@@ -309,6 +312,25 @@ class Decoder {
     compiled_.program = std::move(program);
     for (const wire::OpShares& shares : file_.shares()) {
       INTERP_RETURN_IF_ERROR(ReadOpShares(shares));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadMadeInRuns() {
+    const Program& program = compiled_.program;
+    const std::vector<VarId> persistable = PersistableTensors(program);
+    VarId last = -1;
+    for (const VarId id : file_.made_in_runs()) {
+      if (id <= last || static_cast<size_t>(id) >= program.names.size()) {
+        return InvalidArgument("variable ", id, " behind ", last, " is made in runs, of ",
+                               program.names.size(), " variables");
+      }
+      if (absl::c_binary_search(persistable, id)) {
+        return InvalidArgument("variable '", program.NameOf(id),
+                               "' is persistable and made in runs");
+      }
+      compiled_.made_in_runs.push_back(id);
+      last = id;
     }
     return absl::OkStatus();
   }

@@ -279,7 +279,7 @@ Program WithoutCallStacks(Program program) {
 }  // namespace
 
 absl::Status EncodePlan(const CompiledProgram& compiled, wire::PlanFile& file) {
-  const auto& [program, plans, timings, fingerprint, packed] = compiled;
+  const auto& [program, plans, timings, made_in_runs, fingerprint, packed] = compiled;
   if (plans.empty() || plans.size() != program.blocks.size()) {
     return InvalidArgument("there are ", plans.size(), " plans of ", program.blocks.size(),
                            " blocks");
@@ -288,6 +288,7 @@ absl::Status EncodePlan(const CompiledProgram& compiled, wire::PlanFile& file) {
   file.set_source_fingerprint(fingerprint);
   INTERP_ASSIGN_OR_RETURN(*file.mutable_program(), SaveProgram(WithoutCallStacks(program)));
   for (const std::string& name : program.names) file.add_names(name);
+  for (const VarId id : made_in_runs) file.add_made_in_runs(id);
   FillShares(program, file);
   for (size_t block = 0; block < plans.size(); ++block) {
     const Plan& plan = plans[block];

@@ -24,7 +24,7 @@ static_assert(std::endian::native == std::endian::little,
               "numbers of the header are little-endian");
 
 constexpr absl::string_view kMagic = "INTERPLN";
-constexpr uint32_t kFormatVersion = 5;
+constexpr uint32_t kFormatVersion = 6;
 constexpr uint64_t kChecksumSeed = 1;
 
 // In front of the payload. Its numbers are little-endian.

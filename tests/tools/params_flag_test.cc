@@ -78,5 +78,38 @@ TEST(ParamsFlagTest, WhatTheProgramMakesFirstMayBeMissing) {
   }
 }
 
+// The program declares what each run makes of `w` persistable, too, as paddle.jit.save does of
+// weight norms. A plan has it for itself, and reads the files of the program all the same.
+TEST(ParamsFlagTest, PlansReadFilesThatHoldWhatRunsMake) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "sum.txt")
+      << "program version=0\n"
+         "block 0\n"
+         "  var w float32[2] persistable param\n"
+         "  var v float32[2] persistable\n"
+         "  var x float32[-1,2]\n"
+         "  var sum float32[-1,2]\n"
+         "  scale(X=w) -> (Out=v) {scale=2f, bias=0f, bias_after_scale=true}\n"
+         "  elementwise_add(X=x, Y=v) -> (Out=sum) {axis=-1}\n";
+  const NamedTensor w("w", Tensor::Of<float>({2}, {1, 2}));
+  const NamedTensor v("v", Tensor::Of<float>({2}, {100, 100}));
+  ASSERT_TRUE(WriteNpz(folder / "x.npz", {{{"x", Tensor::Of<float>({1, 2}, {1, 1})}}}).ok());
+  ASSERT_TRUE(
+      WriteNpz(folder / "expected.npz", {{{"sum", Tensor::Of<float>({1, 2}, {3, 5})}}}).ok());
+  ASSERT_TRUE(WriteCombinedParams(folder / "all.pdiparams", {{v, w}}).ok());
+  ASSERT_TRUE(WriteCombinedParams(folder / "w.pdiparams", {{w}}).ok());
+  ASSERT_EQ(RunInterp({"compile", folder / "sum.txt", "--feed", "x", "--fetch", "sum", "-o",
+                       folder / "sum.plan"})
+                .exit_code,
+            0);
+  for (const std::string& params : {folder / "all.pdiparams", folder / "w.pdiparams"}) {
+    const CommandResult result =
+        RunInterp({"run", folder / "sum.plan", "--params", params, "--feed", folder / "x.npz",
+                   "--expect", folder / "expected.npz"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.err, "");
+  }
+}
+
 }  // namespace
 }  // namespace interp::testing

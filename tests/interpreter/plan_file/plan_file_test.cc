@@ -253,6 +253,23 @@ TEST(PlanFileTest, RefusesIndicesOutOfRange) {
               FailsWith(kInvalidArgument, "argument 1000 is none of"));
 }
 
+TEST(PlanFileTest, KeepsWhatRunsMake) {
+  CompiledProgram compiled = CompileText(kText);
+  const VarId w = compiled.program.Find("w");
+  const VarId b = compiled.program.Find("b");
+  const auto parse = [&](std::vector<VarId> made_in_runs) {
+    compiled.made_in_runs = std::move(made_in_runs);
+    return ParsePlan(Format(compiled), ProbeOps());
+  };
+  const auto loaded = parse({b});
+  ASSERT_THAT(loaded, IsOk());
+  EXPECT_THAT(loaded->made_in_runs, ::testing::ElementsAre(b));
+  EXPECT_THAT(parse({w}), FailsWith(kInvalidArgument, "'w' is persistable and made in runs"));
+  EXPECT_THAT(parse({b, b}), FailsWith(kInvalidArgument, "made in runs"));
+  EXPECT_THAT(parse({-1}), FailsWith(kInvalidArgument, "made in runs"));
+  EXPECT_THAT(parse({1000}), FailsWith(kInvalidArgument, "variable 1000 behind -1"));
+}
+
 TEST(PlanFileTest, RefusesCapturesOutOfRange) {
   const Program program = TestProgram(DType::kInt64)
                               .Feed("go", {1})
