@@ -1,16 +1,16 @@
 #include "core/shape.h"
 
 #include <algorithm>
-#include <cassert>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/check.h"
 
 namespace interp {
 
 Shape::Shape(absl::Span<const int64_t> dims) : rank_(static_cast<int>(dims.size())) {
-  assert(dims.size() <= kMaxRank);
+  INTERP_CHECK(dims.size() <= kMaxRank);
   std::copy(dims.begin(), dims.end(), dims_.begin());
 }
 
@@ -36,7 +36,7 @@ std::optional<int64_t> Shape::CheckedNumel() const {
 }
 
 void Shape::resize(int rank, int64_t fill) {
-  assert(rank <= kMaxRank);
+  INTERP_CHECK(rank <= kMaxRank);
   for (int i = rank_; i < rank; ++i) dims_[i] = fill;
   rank_ = rank;
 }

@@ -1,13 +1,13 @@
 // Tensor: a shape, an element type, a memory layout, a LoD and shared memory.
 #pragma once
 
-#include <cassert>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/buffer.h"
+#include "core/check.h"
 #include "core/dtype.h"
 #include "core/shape.h"
 #include "core/status.h"
@@ -51,12 +51,12 @@ class Tensor {
   // Typed access. REQUIRES: T is the C++ type of `dtype` and has_memory().
   template <typename T>
   const T* data() const {
-    assert(DTypeOf<T> == dtype && "kernel reads a tensor as the wrong type");
+    INTERP_CHECK(DTypeOf<T> == dtype && "kernel reads a tensor as the wrong type");
     return static_cast<const T*>(data_);
   }
   template <typename T>
   T* mutable_data() {
-    assert(DTypeOf<T> == dtype && "kernel writes a tensor as the wrong type");
+    INTERP_CHECK(DTypeOf<T> == dtype && "kernel writes a tensor as the wrong type");
     return static_cast<T*>(data_);
   }
   const void* raw_data() const { return data_; }
@@ -120,9 +120,9 @@ Tensor Tensor::Of(const Shape& shape, absl::Span<const T> values) {
   Tensor t;
   t.shape = shape;
   t.dtype = DTypeOf<T>;
-  assert(t.numel() == static_cast<int64_t>(values.size()));
+  INTERP_CHECK(t.numel() == static_cast<int64_t>(values.size()));
   const absl::Status status = t.Allocate(SystemAllocator());
-  assert(status.ok());
+  INTERP_CHECK(status.ok());
   (void)status;
   std::copy(values.begin(), values.end(), t.mutable_data<T>());
   return t;

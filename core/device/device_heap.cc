@@ -1,8 +1,8 @@
 #include "core/device/device_heap.h"
 
-#include <cassert>
 #include <utility>
 
+#include "core/check.h"
 #include "core/device/device_memory.h"
 #include "core/storage/pool.h"
 
@@ -12,7 +12,7 @@ namespace {
 std::shared_ptr<Allocator> MakeAllocator(std::shared_ptr<Device> device) {
   absl::StatusOr<std::shared_ptr<Pool>> pool =
       Pool::Create(std::make_shared<DeviceMemory>(std::move(device)), {.kind = PoolKind::kNaive});
-  assert(pool.ok());
+  INTERP_CHECK(pool.ok());
   return *std::move(pool);
 }
 

@@ -1,11 +1,11 @@
 #include "core/device/sim_device.h"
 
 #include <bit>
-#include <cassert>
 #include <cmath>
 #include <system_error>
 #include <utility>
 
+#include "core/check.h"
 #include "core/device/sim_stream.h"
 
 namespace interp {
@@ -51,7 +51,7 @@ SimDevice::SimDevice(const SimOptions& options, std::unique_ptr<SimMemory> memor
                     : MakeInterleavedExecutor(options)),
       clock_(options) {}
 
-SimDevice::~SimDevice() { assert(used_indices_ == 0 && "a stream outlives its device"); }
+SimDevice::~SimDevice() { INTERP_CHECK(used_indices_ == 0 && "a stream outlives its device"); }
 
 absl::StatusOr<std::unique_ptr<Stream>> SimDevice::CreateStream(const std::string& name,
                                                                 int priority) {

@@ -1,5 +1,4 @@
 #include <array>
-#include <cassert>
 #include <chrono>
 #include <deque>
 #include <random>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "core/check.h"
 #include "core/device/sim_executor.h"
 #include "core/wait_until.h"
 
@@ -32,7 +32,7 @@ class InterleavedExecutor final : public SimExecutor {
 
   void Close(int lane) override {
     std::lock_guard<std::mutex> guard(mutex_);
-    assert(lanes_[lane].tasks.empty());
+    INTERP_CHECK(lanes_[lane].tasks.empty());
     lanes_[lane] = Lane();
   }
 

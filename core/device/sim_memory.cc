@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cassert>
 #include <mutex>
 #include <vector>
 
 #include "core/buffer.h"
+#include "core/check.h"
 
 namespace interp {
 namespace {
@@ -109,17 +109,17 @@ void SimMemory::Free(void* address, size_t bytes) {
   std::lock_guard<std::mutex> guard(mutex_);
   size_t offset = static_cast<char*>(address) - base_;
   size_t length = Rounded(bytes);
-  assert(offset < capacity_bytes_ && "freed memory is not of this device");
+  INTERP_CHECK(offset < capacity_bytes_ && "freed memory is not of this device");
   used_bytes_ -= length;
   auto next = free_.lower_bound(offset);
-  assert((next == free_.end() || offset + length <= next->first) && "memory is freed twice");
+  INTERP_CHECK((next == free_.end() || offset + length <= next->first) && "memory is freed twice");
   if (next != free_.end() && next->first == offset + length) {
     length += next->second;
     next = free_.erase(next);
   }
   if (next != free_.begin()) {
     const auto previous = std::prev(next);
-    assert(previous->first + previous->second <= offset && "memory is freed twice");
+    INTERP_CHECK(previous->first + previous->second <= offset && "memory is freed twice");
     if (previous->first + previous->second == offset) {
       previous->second += length;
       return;
@@ -135,7 +135,7 @@ void SimMemory::Open(int change) {
   if (was_open == (num_native_ > 0)) return;
   const int rights = num_native_ > 0 ? PROT_READ | PROT_WRITE : PROT_NONE;
   [[maybe_unused]] const int result = mprotect(base_, distance_bytes_, rights);
-  assert(result == 0 && "the memory of the device cannot be opened");
+  INTERP_CHECK(result == 0 && "the memory of the device cannot be opened");
 }
 
 char* SimMemory::Bytes(const void* address, size_t bytes) const {

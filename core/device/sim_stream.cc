@@ -1,6 +1,5 @@
 #include "core/device/sim_stream.h"
 
-#include <cassert>
 #include <cstring>
 #include <utility>
 

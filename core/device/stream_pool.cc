@@ -5,13 +5,13 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <cassert>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "core/check.h"
 #include "core/device/device_memory.h"
 
 namespace interp {
@@ -184,7 +184,7 @@ void StreamAllocator::Free(Buffer* buffer) { pool_.Free(static_cast<StreamBlock*
 Pool::~Pool() { Trim(); }
 
 Allocator& Pool::ForStream(Stream& stream) {
-  assert(stream.place() == device_.place());
+  INTERP_CHECK(stream.place() == device_.place());
   const int index = stream.index();
   streams_[index].store(&stream, std::memory_order_release);
   std::lock_guard<std::mutex> guard(mutex_);

@@ -1,12 +1,12 @@
 #include "core/storage/pool.h"
 
 #include <algorithm>
-#include <cassert>
 #include <limits>
 #include <mutex>
 #include <utility>
 #include <vector>
 
+#include "core/check.h"
 #include "core/storage/aligned_memory.h"
 #include "core/storage/block_policy.h"
 
@@ -58,7 +58,7 @@ absl::StatusOr<std::shared_ptr<Pool>> Pool::Create(std::shared_ptr<MemorySource>
 std::shared_ptr<Pool> Pool::OnHost(const PoolOptions& options) {
   absl::StatusOr<std::shared_ptr<Pool>> pool =
       Create(MakeHostMemory(HostMemory::kOrdinary), options);
-  assert(pool.ok());
+  INTERP_CHECK(pool.ok());
   return *std::move(pool);
 }
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <bitset>
-#include <cassert>
 #include <map>
 #include <numeric>
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "core/check.h"
 
 namespace interp::testing {
 namespace {
@@ -34,7 +34,7 @@ class Prover {
   explicit Prover(const Plan& plan) : plan_(plan), n_(plan.instructions.size()) {}
 
   std::string Run() {
-    assert(4 * n_ <= kMaxMoments);
+    INTERP_CHECK(4 * n_ <= kMaxMoments);
     CloseIssues();
     CloseMoments();
     CheckCounts();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "core/check.h"
 #include "core/each_argument.h"
 #include "tests/testing/slot_dtypes.h"
 
@@ -228,7 +229,7 @@ Tensor InLayout(const Tensor& tensor, Layout layout) {
   copy.lod = tensor.lod;
   if (!tensor.has_memory()) return copy;
   const absl::Status status = copy.Allocate(SystemAllocator());
-  assert(status.ok());
+  INTERP_CHECK(status.ok());
   (void)status;
   const size_t size = SizeOf(tensor.dtype);
   const bool moves = tensor.layout != layout;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cstdio>
 #include <memory>
 #include <optional>
 
+#include "core/check.h"
 #include "core/device/cuda/cuda_error.h"
 #include "core/device/cuda/cuda_stream.h"
 #include "core/device/cuda/current_device.h"
@@ -97,7 +97,8 @@ CudaDevice::CudaDevice(int index, size_t capacity_bytes)
       staging_(events_) {}
 
 CudaDevice::~CudaDevice() {
-  assert(std::all_of(streams_.begin(), streams_.end(), [](CudaStream* s) { return s == nullptr; }));
+  INTERP_CHECK(
+      std::all_of(streams_.begin(), streams_.end(), [](CudaStream* s) { return s == nullptr; }));
 }
 
 absl::Status CudaDevice::Noted(absl::Status status) {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
 
+#include "core/check.h"
 #include "core/device/cuda/cuda_error.h"
 
 namespace interp::cuda {
@@ -28,7 +28,7 @@ bool StagingBuffers::TakeFree(int size_class, StagingBuffer& buffer) {
 }
 
 absl::StatusOr<StagingBuffer> StagingBuffers::Take(size_t bytes, cudaStream_t stream) {
-  assert(bytes <= kMaxBytes);
+  INTERP_CHECK(bytes <= kMaxBytes);
   const int size_class = std::max<int>(kSmallest, std::bit_width(bytes - (bytes > 0 ? 1 : 0)));
   StagingBuffer buffer;
   if (TakeFree(size_class, buffer)) return buffer;
