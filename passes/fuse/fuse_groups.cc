@@ -117,7 +117,8 @@ class GroupFuser {
     const int64_t along = attrs.Long("axis", 0);
     const Slot* const x = concat.FindInput("X");
     return concat.type == "concat" && attrs.status().ok() && ReadsOnly(concat, {"X"}) &&
-           (along == axis || along == axis - 4) && x != nullptr && x->args == results;
+           (along == axis || along == axis - 4) && x != nullptr && x->args == results &&
+           concat.FindOutput("Out") != nullptr;
   }
 
   bool AreOfOnePart(const std::vector<int>& chain) const {

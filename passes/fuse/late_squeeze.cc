@@ -212,7 +212,7 @@ class Squeezer {
     if (absl::c_linear_search(kOfTwo, o.type)) return RowOfTwo(index);
     if (o.type == "batch_norm") {
       const OneRow* const row = x.has_value() ? CommonRow(index, ArgIds{*x}) : nullptr;
-      const bool first = ChannelAxisOf(o, "data_layout") == 1;
+      const bool first = AttrReader(o).String("data_layout", "NCHW") == "NCHW";
       return row != nullptr && row->axis == kRowAxis && first && OnlyNormalizes(fuser_, o)
                  ? row
                  : nullptr;
