@@ -100,13 +100,15 @@ std::string NoteMissing(const std::string& path, const std::vector<ParamDecl>& d
 }
 
 absl::Status LoadParameters(const std::string& path, ParamMemory memory, Model& model) {
-  absl::Span<const VarId> made_in_runs;
-  if (model.compiled.has_value()) made_in_runs = model.compiled->made_in_runs;
+  const absl::Span<const VarId> made_in_runs = MadeInRuns(model);
   absl::flat_hash_set<absl::string_view> not_wanted;
   for (const VarId id : made_in_runs) not_wanted.insert(model.program.NameOf(id));
   const std::vector<ParamDecl> declared = ParamsOf(model.program, made_in_runs);
   INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> params, ReadParameters(path, declared, memory));
-  if (params.size() < declared.size()) model.note = NoteMissing(path, declared, not_wanted);
+  if (params.size() < declared.size()) {
+    const std::string missing = NoteMissing(path, declared, not_wanted);
+    if (!missing.empty()) model.note = missing;
+  }
   for (auto& [name, tensor] : params) {
     if (not_wanted.contains(name)) continue;
     ++model.loaded.count;
@@ -154,6 +156,11 @@ absl::StatusOr<std::vector<NamedTensor>> ReadParameters(const std::string& path,
   }
   absl::StatusOr<std::vector<NamedTensor>> others = read(needed);
   return others.ok() ? others : all;
+}
+
+absl::Span<const VarId> MadeInRuns(const Model& model) {
+  if (!model.compiled.has_value()) return {};
+  return model.compiled->made_in_runs;
 }
 
 absl::StatusOr<Program> ReadAnyProgram(const std::string& path) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "core/io/params.h"
 #include "core/program.h"
 #include "core/scope.h"
@@ -32,6 +33,9 @@ struct Model {
   // empty.
   std::string note;
 };
+
+// CompiledProgram::made_in_runs of a plan file; of a program nothing.
+absl::Span<const VarId> MadeInRuns(const Model& model);
 
 // Reads a program: the text form where `path` ends in .txt, else Paddle's protobuf. Errors start
 // with the path and say what the file is where it is something else.

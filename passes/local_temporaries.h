@@ -15,9 +15,9 @@ inline constexpr absl::string_view kLocalTemporariesPass = "local_temporaries";
 //   mul(X=x, Y=w) -> (Out=y)                                  mul(X=x, Y=w) -> (Out=y)
 //
 // The scope does not have their values after a run, so the pass is for those who want fetches
-// alone: Predictor, and commands of `interp` that save nothing. Parameters stay, as do variables
-// that nobody reads (a start-up program makes them for others), that the caller feeds, and that
-// sub-blocks name. Linear time.
+// alone: Predictor, commands of `interp` that save nothing, and plans of what fetches something.
+// Parameters stay, as do variables that nobody reads (a start-up program makes them for others),
+// that the caller feeds, and that sub-blocks name. Linear time.
 absl::StatusOr<Program> LocalTemporaries(Program program, const PassContext& context);
 
 }  // namespace interp

@@ -97,11 +97,14 @@ absl::StatusOr<CompiledProgram> CompileModel(const CompileFlags& flags,
                                              const std::vector<std::string>& feeds,
                                              const PlanOptions& plan, Model& model,
                                              ExitCode& blame) {
-  const PipelineOptions passes = MakePipelineOptions(flags.plan);
   blame = ExitCode::kUsage;
   INTERP_ASSIGN_OR_RETURN(const auto fetches,
                           Annotate(ResolveNames(model.program, flags.fetches), "--fetch"));
   const auto all_fetches = FetchNames(model.program, flags.fetches);
+  PlanFlags plan_flags = flags.plan;
+  // What fetches nothing, such as a start-up program, runs for what it leaves.
+  plan_flags.keeps_state = !all_fetches.ok() || all_fetches->empty();
+  const PipelineOptions passes = MakePipelineOptions(plan_flags);
   if (all_fetches.ok()) {
     INTERP_RETURN_IF_ERROR(CheckSeen(model.path, model.program, *all_fetches, passes));
   }
@@ -209,8 +212,7 @@ absl::StatusOr<CompiledProgram> CompileAndPack(const CompileFlags& flags, const 
   blame = ExitCode::kUsage;
   if (model.compiled.has_value()) return InvalidArgument(model.path, ": is a plan already");
   const NamedFile params = InputsOf(flags.model).params;
-  INTERP_RETURN_IF_ERROR(
-      CheckDistinct({{"-o", flags.out}}, FilesOfParameters(params, model.program)));
+  INTERP_RETURN_IF_ERROR(CheckDistinct({{"-o", flags.out}}, FilesOfParameters(params, model)));
   INTERP_ASSIGN_OR_RETURN(ChosenFeeds feeds, ChooseFeeds(model.program, flags));
   INTERP_ASSIGN_OR_RETURN(CompiledProgram compiled,
                           CompileModel(flags, feeds.names, plan, model, blame));

@@ -107,8 +107,9 @@ absl::Status ReadFeedsAndBoxes(const Program& program, const RunCommandFlags& fl
 absl::StatusOr<Inputs> ReadInputs(const Model& model, const RunCommandFlags& flags) {
   Inputs inputs;
   INTERP_RETURN_IF_ERROR(ReadFeedsAndBoxes(model.program, flags, inputs));
-  INTERP_ASSIGN_OR_RETURN(inputs.saved,
-                          Annotate(ChooseParametersToSave(flags.save, model.program), "--save"));
+  INTERP_ASSIGN_OR_RETURN(
+      inputs.saved,
+      Annotate(ChooseParametersToSave(flags.save, model.program, MadeInRuns(model)), "--save"));
   if (!flags.labels.empty()) {
     INTERP_ASSIGN_OR_RETURN(inputs.labels, Annotate(ReadLabels(flags.labels), "--labels"));
   }
@@ -267,8 +268,7 @@ absl::StatusOr<ExitCode> RunAndReport(const RunCommandFlags& flags, const RunOpt
 }
 
 // No result takes the place of what the run reads, but that --save may write --params anew.
-absl::Status CheckFiles(const RunCommandFlags& flags, const Program& program,
-                        const Inputs& inputs) {
+absl::Status CheckFiles(const RunCommandFlags& flags, const Model& model, const Inputs& inputs) {
   std::vector<NamedFile> outputs;
   for (std::string& file : FilesOfOutputs(flags.out, inputs.fetches)) {
     outputs.push_back({"--out", std::move(file)});
@@ -279,13 +279,13 @@ absl::Status CheckFiles(const RunCommandFlags& flags, const Program& program,
                                  {"--trace", flags.watch.trace},
                                  {"--random-state", flags.random_state},
                                  {"--boxes", inputs.boxes.has_value() ? inputs.boxes->path : ""}});
-  const auto [model, params] = InputsOf(flags.model);
-  INTERP_RETURN_IF_ERROR(CheckDistinct(outputs, FilesOfParameters(params, program)));
-  std::vector<NamedFile> read = {model,
+  const ModelInputs files = InputsOf(flags.model);
+  INTERP_RETURN_IF_ERROR(CheckDistinct(outputs, FilesOfParameters(files.params, model)));
+  std::vector<NamedFile> read = {files.model,
                                  {"--compiled-from", flags.model.compiled_from},
                                  {"--expect", flags.expect},
                                  {"--labels", flags.labels}};
-  for (std::string& file : FilesOfFeeds(program, flags.feeds)) {
+  for (std::string& file : FilesOfFeeds(model.program, flags.feeds)) {
     read.push_back({"--feed", std::move(file)});
   }
   outputs.insert(outputs.begin() + results, {"--save", flags.save});
@@ -375,7 +375,7 @@ absl::StatusOr<Prepared> Prepare(const RunCommandFlags& flags, const CLI::App& c
   INTERP_ASSIGN_OR_RETURN(run.inputs, ReadInputs(run.model, flags));
   INTERP_RETURN_IF_ERROR(CheckEffects(flags, command, run.model, options));
   if (flags.top > 0) INTERP_RETURN_IF_ERROR(CheckTop(run.model.program, run.inputs.fetches));
-  INTERP_RETURN_IF_ERROR(CheckFiles(flags, run.model.program, run.inputs));
+  INTERP_RETURN_IF_ERROR(CheckFiles(flags, run.model, run.inputs));
   LimitToMachine(flags.run, DeviceKindOf(run.model, options), /*side_by_side=*/1, options);
   blame = ExitCode::kRunFailed;
   INTERP_RETURN_IF_ERROR(CheckResultsWritable(flags, run.inputs));

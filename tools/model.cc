@@ -56,11 +56,11 @@ ModelInputs InputsOf(const ModelFlags& flags) {
                                          : NamedFile{"--params", flags.params}};
 }
 
-std::vector<NamedFile> FilesOfParameters(const NamedFile& params, const Program& program) {
+std::vector<NamedFile> FilesOfParameters(const NamedFile& params, const Model& model) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(params.path, ignored)) return {params};
   std::vector<NamedFile> files;
-  for (const ParamDecl& param : ParamsOf(program)) {
+  for (const ParamDecl& param : ParamsOf(model.program, MadeInRuns(model))) {
     files.push_back({params.flag, absl::StrCat(params.path, "/", param.name)});
   }
   return files;

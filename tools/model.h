@@ -33,7 +33,7 @@ struct ModelInputs {
 };
 ModelInputs InputsOf(const ModelFlags& flags);
 // The files of `params`: of a folder, one for each parameter of the program.
-std::vector<NamedFile> FilesOfParameters(const NamedFile& params, const Program& program);
+std::vector<NamedFile> FilesOfParameters(const NamedFile& params, const Model& model);
 // The program or plan at `path`; "" for "".
 std::string ModelFileOf(const std::string& path);
 

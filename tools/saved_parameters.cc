@@ -14,11 +14,17 @@ constexpr absl::string_view kNpz = ".npz";
 }  // namespace
 
 absl::StatusOr<ParametersToSave> ChooseParametersToSave(const std::string& path,
-                                                        const Program& program) {
+                                                        const Program& program,
+                                                        absl::Span<const VarId> made_in_runs) {
   ParametersToSave chosen{.path = path};
   if (path.empty()) return chosen;
   if (!absl::EndsWith(path, kCombined) && !absl::EndsWith(path, kNpz)) {
     return InvalidArgument("'", path, "' ends in neither ", kCombined, " nor ", kNpz);
+  }
+  if (!made_in_runs.empty()) {
+    return InvalidArgument("runs of the plan keep '", program.NameOf(made_in_runs[0]),
+                           "', which the program declares persistable, for themselves; run the ",
+                           "program, or compile it with --disable-pass=local_temporaries");
   }
   for (ParamDecl& param : ParamsOf(program)) chosen.names.push_back(std::move(param.name));
   if (chosen.names.empty()) {

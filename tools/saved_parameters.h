@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "core/program.h"
 #include "core/scope.h"
 #include "core/status.h"
@@ -17,9 +18,11 @@ struct ParametersToSave {
 };
 
 // All persistable tensors of the program. InvalidArgument for a path that ends in neither
-// .pdiparams nor .npz, and for a program that has none.
+// .pdiparams nor .npz, for a program that has none, and for a plan that has some for itself
+// (CompiledProgram::made_in_runs).
 absl::StatusOr<ParametersToSave> ChooseParametersToSave(const std::string& path,
-                                                        const Program& program);
+                                                        const Program& program,
+                                                        absl::Span<const VarId> made_in_runs = {});
 
 // Writes what the root of `scope` holds, beside the path, and renames it there. A .pdiparams file
 // is one that Paddle and `--params` read for the same program: FailedPrecondition when a variable

@@ -55,6 +55,9 @@ absl::Status UsePackedConstants(CompiledProgram& compiled, Scope& scope, std::st
 // InvalidArgument with the first violations unless VerifyPlans proves the plans.
 absl::Status CheckProved(absl::Span<const Plan> plans);
 
+// Parameters of a loaded plan come from files by ParamsOf(plan.program, plan.made_in_runs); those
+// of made_in_runs are not for the scope. LoadModel does both.
+//
 // FormatPlan to a file, which is written beside its place and renamed. Errors start with the path.
 absl::Status SavePlan(const CompiledProgram& compiled, const std::string& path);
 // ParsePlan of a file, then CheckProved. Errors start with the path.
