@@ -82,15 +82,14 @@ TEST(ParamsFlagTest, WhatTheProgramMakesFirstMayBeMissing) {
 // weight norms. A plan has it for itself, and reads the files of the program all the same.
 TEST(ParamsFlagTest, PlansReadFilesThatHoldWhatRunsMake) {
   const TemporaryFolder folder;
-  std::ofstream(folder / "sum.txt")
-      << "program version=0\n"
-         "block 0\n"
-         "  var w float32[2] persistable param\n"
-         "  var v float32[2] persistable\n"
-         "  var x float32[-1,2]\n"
-         "  var sum float32[-1,2]\n"
-         "  scale(X=w) -> (Out=v) {scale=2f, bias=0f, bias_after_scale=true}\n"
-         "  elementwise_add(X=x, Y=v) -> (Out=sum) {axis=-1}\n";
+  std::ofstream(folder / "sum.txt") << "program version=0\n"
+                                       "block 0\n"
+                                       "  var w float32[2] persistable param\n"
+                                       "  var v float32[2] persistable\n"
+                                       "  var x float32[-1,2]\n"
+                                       "  var sum float32[-1,2]\n"
+                                       "  scale(X=w) -> (Out=v) {scale=2.0}\n"
+                                       "  elementwise_add(X=x, Y=v) -> (Out=sum) {axis=-1}\n";
   const NamedTensor w("w", Tensor::Of<float>({2}, {1, 2}));
   const NamedTensor v("v", Tensor::Of<float>({2}, {100, 100}));
   ASSERT_TRUE(WriteNpz(folder / "x.npz", {{{"x", Tensor::Of<float>({1, 2}, {1, 1})}}}).ok());

@@ -192,7 +192,7 @@ TEST(PlanFileTest, RefusesOtherFormats) {
   std::string bytes = Format(CompileText(kText));
   bytes[8] = 1;
   EXPECT_THAT(ParsePlan(bytes, ProbeOps()),
-              FailsWith(kFailedPrecondition, "written in plan format 1, this build reads 5"));
+              FailsWith(kFailedPrecondition, "written in plan format 1, this build reads 6"));
 }
 
 TEST(PlanFileTest, RefusesEveryTruncation) {
