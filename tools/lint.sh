@@ -16,7 +16,7 @@ echo "formatting is right"
 # Each file by itself and without precompiled headers, which clang cannot read: a missing include shows.
 cmake --preset release -B build/lint -DINTERP_PCH=OFF -DINTERP_UNITY=OFF >/dev/null
 # clang does not know these options of GCC.
-sed -i "s,$PWD/build/lint,$PWD/build/release,g; s, -fvect-cost-model=dynamic,,g; s, --param=avoid-fma-max-bits=0,,g" build/lint/compile_commands.json
+sed -i "s,$PWD/build/lint,$PWD/build/release,g; s, -fvect-cost-model=dynamic,,g; s, --param=[^ ]*,,g" build/lint/compile_commands.json
 
 deadline=$(($(date +%s) + budget))
 # Peers of benchmarks need headers that are not here.
