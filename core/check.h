@@ -8,8 +8,7 @@ namespace interp {
 
 }  // namespace interp
 
-// Ends the process unless `condition` holds, in every build: what comes behind could write
-// anywhere.
+// Ends the process unless `condition` holds, in every build, before memory is damaged.
 #define INTERP_CHECK(condition)                         \
   (__builtin_expect(static_cast<bool>(condition), true) \
        ? static_cast<void>(0)                           \

@@ -123,7 +123,6 @@ Tensor Tensor::Of(const Shape& shape, absl::Span<const T> values) {
   INTERP_CHECK(t.numel() == static_cast<int64_t>(values.size()));
   const absl::Status status = t.Allocate(SystemAllocator());
   INTERP_CHECK(status.ok());
-  (void)status;
   std::copy(values.begin(), values.end(), t.mutable_data<T>());
   return t;
 }

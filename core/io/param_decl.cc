@@ -187,13 +187,17 @@ absl::Status NotDeclared(DType dtype, const Shape& shape, const ParamDecl& param
                          Name(param.dtype), "[", absl::StrJoin(param.dims, ","), "]");
 }
 
+bool IsPersistableTensor(const Var& var) {
+  return var.persistable && var.kind == VarKind::kLodTensor;
+}
+
 }  // namespace
 
 std::vector<VarId> PersistableTensors(const Program& program) {
   std::vector<VarId> ids;
   for (const Block& block : program.blocks) {
     for (const Var& var : block.vars) {
-      if (var.persistable && var.kind == VarKind::kLodTensor) ids.push_back(var.id);
+      if (IsPersistableTensor(var)) ids.push_back(var.id);
     }
   }
   std::sort(ids.begin(), ids.end());
@@ -212,7 +216,7 @@ std::vector<ParamDecl> ParamsOf(const Program& program, absl::Span<const VarId> 
   std::vector<bool> seen(program.names.size());
   for (const Block& block : program.blocks) {
     for (const Var& var : block.vars) {
-      if (!var.persistable || var.kind != VarKind::kLodTensor || seen[var.id]) continue;
+      if (!IsPersistableTensor(var) || seen[var.id]) continue;
       seen[var.id] = true;
       params.push_back({.name = program.NameOf(var.id),
                         .dtype = var.dtype,

@@ -9,6 +9,7 @@
 #include "interpreter/compile/random_ops.h"
 
 namespace interp {
+
 absl::StatusOr<CompiledProgram> Compile(Program program, const std::vector<std::string>& feeds,
                                         const std::vector<std::string>& fetches,
                                         const PipelineOptions& passes, const PlanOptions& plan,

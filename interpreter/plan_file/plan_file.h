@@ -55,12 +55,11 @@ absl::Status UsePackedConstants(CompiledProgram& compiled, Scope& scope, std::st
 // InvalidArgument with the first violations unless VerifyPlans proves the plans.
 absl::Status CheckProved(absl::Span<const Plan> plans);
 
-// Parameters of a loaded plan come from files by ParamsOf(plan.program, plan.made_in_runs); those
-// of made_in_runs are not for the scope. LoadModel does both.
-//
 // FormatPlan to a file, which is written beside its place and renamed. Errors start with the path.
 absl::Status SavePlan(const CompiledProgram& compiled, const std::string& path);
-// ParsePlan of a file, then CheckProved. Errors start with the path.
+// ParsePlan of a file, then CheckProved. Errors start with the path. Files of its parameters are
+// read by ParamsOf(program, made_in_runs); what is made in runs is not for the scope. LoadModel
+// does both.
 absl::StatusOr<CompiledProgram> LoadPlan(const std::string& path, const OpRegistry& ops);
 
 }  // namespace interp

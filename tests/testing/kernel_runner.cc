@@ -230,7 +230,6 @@ Tensor InLayout(const Tensor& tensor, Layout layout) {
   if (!tensor.has_memory()) return copy;
   const absl::Status status = copy.Allocate(SystemAllocator());
   INTERP_CHECK(status.ok());
-  (void)status;
   const size_t size = SizeOf(tensor.dtype);
   const bool moves = tensor.layout != layout;
   const int64_t channels = moves ? tensor.shape[1] : 1;
