@@ -3,7 +3,7 @@
 #include <limits>
 #include <optional>
 
-#include "core/overloaded.h"
+#include "core/base/overloaded.h"
 
 namespace interp {
 namespace {

@@ -13,8 +13,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
+#include "core/base/rare_bytes.h"
 #include "core/dtype.h"
-#include "core/rare_bytes.h"
 
 namespace interp {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/each_argument.h"
-#include "core/layer_helper.h"
+#include "core/layers/layer_helper.h"
 #include "core/op_role.h"
 #include "core/shape.h"
 

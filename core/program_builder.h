@@ -24,7 +24,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "core/infer_dims.h"
-#include "core/layer_options.h"
+#include "core/layers/layer_options.h"
 #include "core/program.h"
 #include "core/status.h"
 

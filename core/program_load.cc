@@ -12,10 +12,10 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/escaping.h"
 #include "absl/types/span.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
+#include "core/base/quoted.h"
 #include "core/io/file.h"
 #include "core/program_wire.h"
-#include "core/quoted.h"
 #include "core/sub_blocks.h"
 
 namespace interp {

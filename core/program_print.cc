@@ -8,7 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/number_text.h"
+#include "core/base/number_text.h"
 #include "core/op_role.h"
 
 namespace interp {

@@ -31,7 +31,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "core/json_writer.h"
+#include "core/base/json_writer.h"
 #include "core/program.h"
 
 namespace interp {

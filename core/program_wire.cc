@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/overloaded.h"
 #include "core/check_var.h"
-#include "core/overloaded.h"
 
 namespace interp {
 namespace {

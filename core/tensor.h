@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/check.h"
 #include "core/buffer.h"
-#include "core/check.h"
 #include "core/dtype.h"
 #include "core/shape.h"
 #include "core/status.h"

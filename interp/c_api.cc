@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/annotate.h"
-#include "core/catching.h"
+#include "core/base/annotate.h"
+#include "core/base/catching.h"
 #include "interp/interp.h"
 #include "interpreter/load_cuda.h"
 #include "interpreter/predictor.h"

@@ -8,14 +8,14 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "core/catching.h"
+#include "core/base/catching.h"
+#include "core/base/steady_clock.h"
 #include "core/comm/rings.h"
 #include "core/constant_elements.h"
 #include "core/io/file_folder.h"
-#include "core/openmp_team.h"
+#include "core/machine/openmp_team.h"
+#include "core/machine/usable_cpus.h"
 #include "core/resource/float32_products.h"
-#include "core/steady_clock.h"
-#include "core/usable_cpus.h"
 #include "interpreter/analysis/graphs.h"
 #include "interpreter/compile/random_ops.h"
 #include "interpreter/run/buffer_collector.h"

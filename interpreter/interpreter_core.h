@@ -57,8 +57,9 @@ struct CoreOptions {
   int num_workers = 1;
   // Which threads run what under `engine`.
   engine::PolicyKind engine_policy = engine::PolicyKind::kPerDevice;
-  // Threads inside an op. 0: the CPUs that this process may use (core/usable_cpus.h), divided by
-  // the workers that the scheduler takes, so that both together never take more than there are.
+  // Threads inside an op. 0: the CPUs that this process may use (core/machine/usable_cpus.h),
+  // divided by the workers that the scheduler takes, so that both together never take more than
+  // there are.
   int num_threads = 0;
   // Cores that run side by side, which divide those CPUs among them; Predictor sets it. Those of a
   // program that writes parameters do not: they run one at a time.

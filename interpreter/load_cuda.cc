@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <mutex>
 
-#include "core/beside_library.h"
 #include "core/device/device_maker.h"
+#include "core/machine/beside_library.h"
 
 namespace interp {
 

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
-#include "core/annotate.h"
-#include "core/catching.h"
-#include "core/steady_clock.h"
+#include "core/base/annotate.h"
+#include "core/base/catching.h"
+#include "core/base/steady_clock.h"
 #include "interpreter/load_model.h"
 
 namespace interp {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/disjoint_sets.h"
+#include "core/base/disjoint_sets.h"
 #include "core/each_argument.h"
 #include "passes/op_effects.h"
 #include "passes/var_uses.h"

@@ -4,9 +4,9 @@
 #include <iterator>
 #include <utility>
 
+#include "core/base/near_names.h"
 #include "core/each_argument.h"
 #include "core/edit_op.h"
-#include "core/near_names.h"
 #include "passes/feed_fetch.h"
 #include "passes/make_op.h"
 #include "passes/readers.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "core/base/near_names.h"
 #include "core/each_argument.h"
-#include "core/near_names.h"
 #include "core/op_role.h"
 #include "core/sub_blocks.h"
 #include "passes/fresh_var.h"

@@ -5,10 +5,10 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_join.h"
+#include "core/base/near_names.h"
 #include "core/check_var.h"
 #include "core/each_argument.h"
 #include "core/gradient.h"
-#include "core/near_names.h"
 #include "core/program_print.h"
 #include "core/sub_blocks.h"
 #include "passes/feed_fetch.h"

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "core/json_writer.h"
+#include "core/base/json_writer.h"
 #include "tools/sizes.h"
 #include "tools/table.h"
 

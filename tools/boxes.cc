@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
 #include "core/image/encode.h"
 #include "tools/detections.h"
 #include "tools/names.h"

@@ -1,7 +1,7 @@
 // interp backward: makes a training program of a forward program.
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
 #include "core/io/file.h"
 #include "core/op_role.h"
 #include "core/program_load.h"

@@ -8,10 +8,10 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
 #include "core/io/npy.h"
-#include "core/usable_cpus.h"
-#include "core/usable_memory.h"
+#include "core/machine/usable_cpus.h"
+#include "core/machine/usable_memory.h"
 #include "interpreter/predictor.h"
 #include "tools/bench_report.h"
 #include "tools/commands.h"

@@ -6,7 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
 #include "interpreter/compile/compiled_program.h"
 #include "interpreter/interpreter_core.h"
 #include "interpreter/plan_file/fingerprint.h"

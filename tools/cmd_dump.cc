@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "core/json_writer.h"
+#include "core/base/json_writer.h"
 #include "core/program_load.h"
 #include "core/program_print.h"
 #include "interpreter/compile/build_plan.h"

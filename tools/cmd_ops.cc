@@ -3,8 +3,8 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_join.h"
-#include "core/json_writer.h"
-#include "core/near_names.h"
+#include "core/base/json_writer.h"
+#include "core/base/near_names.h"
 #include "core/op_def.h"
 #include "tools/commands.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "core/json_writer.h"
+#include "core/base/json_writer.h"
 #include "passes/pipeline.h"
 #include "tools/commands.h"
 #include "tools/core_flags.h"

@@ -7,7 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
 #include "core/io/npz.h"
 #include "core/resource/random_state_file.h"
 #include "interpreter/analysis/graphs.h"

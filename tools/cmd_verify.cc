@@ -2,7 +2,7 @@
 #include <chrono>
 
 #include "absl/strings/str_format.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
 #include "interpreter/compile/build_plan.h"
 #include "interpreter/plan/plan.h"
 #include "interpreter/verify/verify_plan.h"

@@ -6,11 +6,11 @@
 #include <optional>
 
 #include "absl/algorithm/container.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
+#include "core/base/terminal_text.h"
 #include "core/device/sim_device.h"
+#include "core/machine/usable_memory.h"
 #include "core/program_print.h"
-#include "core/terminal_text.h"
-#include "core/usable_memory.h"
 #include "interpreter/load_cuda.h"
 #include "passes/prune.h"
 #include "tools/engine_environment.h"

@@ -1,9 +1,9 @@
 #include "tools/device_info.h"
 
 #include "absl/strings/str_cat.h"
+#include "core/base/json_writer.h"
 #include "core/device/device_maker.h"
-#include "core/json_writer.h"
-#include "core/usable_cpus.h"
+#include "core/machine/usable_cpus.h"
 #include "interpreter/load_cuda.h"
 #include "tools/table.h"
 

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "absl/strings/numbers.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
 
 namespace interp::engine {
 namespace {

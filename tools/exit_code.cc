@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/errno_status.h"
-#include "core/terminal_text.h"
+#include "core/base/errno_status.h"
+#include "core/base/terminal_text.h"
 
 namespace interp {
 

@@ -9,7 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
 #include "core/each_argument.h"
 #include "core/io/npy.h"
 #include "core/io/npz.h"

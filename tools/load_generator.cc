@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "core/catching.h"
+#include "core/base/catching.h"
 
 namespace interp {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/strings/match.h"
-#include "core/catching.h"
-#include "core/near_names.h"
+#include "core/base/catching.h"
+#include "core/base/near_names.h"
 #include "tools/app.h"
 #include "tools/manual.h"
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "core/near_names.h"
+#include "core/base/near_names.h"
 
 namespace interp {
 

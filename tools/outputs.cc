@@ -12,7 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
-#include "core/errno_status.h"
+#include "core/base/errno_status.h"
 #include "core/io/file.h"
 #include "core/io/npy.h"
 #include "core/io/npz.h"

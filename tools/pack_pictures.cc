@@ -8,8 +8,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
-#include "core/annotate.h"
-#include "core/catching.h"
+#include "core/base/annotate.h"
+#include "core/base/catching.h"
 #include "core/image/decode.h"
 #include "core/image/encode.h"
 #include "core/image/resample.h"

@@ -14,7 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "core/errno_status.h"
+#include "core/base/errno_status.h"
 
 namespace interp {
 namespace {

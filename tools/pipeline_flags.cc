@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
 #include "tools/number_flag.h"
 
 namespace interp {

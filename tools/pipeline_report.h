@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json_writer.h"
+#include "core/base/json_writer.h"
 #include "interpreter/inspect/job_times.h"
 #include "passes/train/job_schedule.h"
 

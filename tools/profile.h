@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json_writer.h"
+#include "core/base/json_writer.h"
 #include "interpreter/inspect/instruction_cost.h"
 #include "interpreter/inspect/machine_limit.h"
 #include "interpreter/plan/plan.h"

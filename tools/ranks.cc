@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
 #include "core/comm/device_communicator.h"
 #include "core/comm/mpi_transport.h"
 #include "tools/exit_code.h"

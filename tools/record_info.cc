@@ -6,10 +6,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "core/base/json_writer.h"
 #include "core/image/decode.h"
 #include "core/io/file.h"
 #include "core/io/record_index.h"
-#include "core/json_writer.h"
 #include "tools/sizes.h"
 #include "tools/table.h"
 

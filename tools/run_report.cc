@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "absl/strings/str_format.h"
-#include "core/json_writer.h"
+#include "core/base/json_writer.h"
 #include "interpreter/inspect/liveness_bound.h"
 #include "interpreter/interpreter_core.h"
 #include "interpreter/plan/instruction_name.h"

@@ -1,6 +1,6 @@
 #include "tools/run_watch.h"
 
-#include "core/annotate.h"
+#include "core/base/annotate.h"
 #include "core/io/file.h"
 #include "tools/sizes.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "absl/algorithm/container.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
 #include "core/io/npy.h"
 #include "interpreter/inspect/liveness_bound.h"
 #include "interpreter/interpreter_core.h"

@@ -5,7 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
 #include "core/io/file.h"
 #include "core/io/multi_slot.h"
 #include "interpreter/train/slot_source.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json_writer.h"
+#include "core/base/json_writer.h"
 #include "core/tensor.h"
 
 namespace interp {

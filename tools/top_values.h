@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/json_writer.h"
+#include "core/base/json_writer.h"
 #include "core/program.h"
 #include "core/status.h"
 #include "core/tensor.h"

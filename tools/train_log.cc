@@ -12,9 +12,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "core/errno_status.h"
+#include "core/base/errno_status.h"
+#include "core/base/number_text.h"
 #include "core/io/file.h"
-#include "core/number_text.h"
 #include "tools/summary.h"
 
 namespace interp {

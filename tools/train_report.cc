@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_format.h"
-#include "core/terminal_text.h"
+#include "core/base/terminal_text.h"
 #include "tools/run_report.h"
 #include "tools/sizes.h"
 #include "tools/train_log.h"

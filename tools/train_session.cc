@@ -10,8 +10,8 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
-#include "core/annotate.h"
 #include "core/any_op.h"
+#include "core/base/annotate.h"
 #include "core/each_argument.h"
 #include "interpreter/train/data_parallel.h"
 #include "passes/feed_fetch.h"

@@ -13,7 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "core/errno_status.h"
+#include "core/base/errno_status.h"
 #include "core/io/csv.h"
 #include "core/io/file.h"
 #include "core/io/idx.h"

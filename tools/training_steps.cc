@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-#include "core/annotate.h"
+#include "core/base/annotate.h"
 #include "core/io/file.h"
 #include "interpreter/train/data_parallel.h"
 #include "tools/elapsed.h"

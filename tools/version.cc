@@ -1,8 +1,8 @@
 #include "tools/version.h"
 
 #include "absl/strings/str_cat.h"
-#include "core/build_info.h"
-#include "core/processor.h"
+#include "core/machine/build_info.h"
+#include "core/machine/processor.h"
 
 namespace interp {
 

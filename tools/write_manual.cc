@@ -3,7 +3,7 @@
 #include <fstream>
 #include <iostream>
 
-#include "core/build_info.h"
+#include "core/machine/build_info.h"
 #include "tools/app.h"
 #include "tools/manual.h"
 

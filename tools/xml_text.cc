@@ -1,7 +1,7 @@
 #include "tools/xml_text.h"
 
 #include "absl/strings/str_replace.h"
-#include "core/terminal_text.h"
+#include "core/base/terminal_text.h"
 
 namespace interp {
 

@@ -7,11 +7,11 @@
 #include "core/array/array_runtime.h"
 #include "core/array/op_call.h"
 #include "core/array/tape.h"
-#include "core/catching.h"
+#include "core/base/catching.h"
+#include "core/base/near_names.h"
 #include "core/find_kernel.h"
 #include "core/gradient.h"
 #include "core/infer_dtypes.h"
-#include "core/near_names.h"
 
 namespace interp {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
-#include "core/catching.h"
+#include "core/base/catching.h"
 #include "core/comm/short_slice.h"
 
 namespace interp {

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "core/beside_library.h"
 #include "core/comm/mpi/mpi_module.h"
+#include "core/machine/beside_library.h"
 
 namespace interp {
 namespace {

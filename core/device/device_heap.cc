@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/device/device_memory.h"
 #include "core/storage/pool.h"
 

@@ -5,7 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/device/sim_stream.h"
 
 namespace interp {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/wait_until.h"
+#include "core/base/wait_until.h"
 
 namespace interp {
 

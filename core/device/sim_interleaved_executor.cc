@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "core/check.h"
+#include "core/base/check.h"
+#include "core/base/wait_until.h"
 #include "core/device/sim_executor.h"
-#include "core/wait_until.h"
 
 namespace interp {
 namespace {

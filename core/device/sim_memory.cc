@@ -7,8 +7,8 @@
 #include <mutex>
 #include <vector>
 
+#include "core/base/check.h"
 #include "core/buffer.h"
-#include "core/check.h"
 
 namespace interp {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/device/device_memory.h"
 
 namespace interp {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/trace_events.h"
+#include "core/base/trace_events.h"
 
 namespace interp::engine {
 namespace {

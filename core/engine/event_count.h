@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "core/wait_until.h"
+#include "core/base/wait_until.h"
 
 namespace interp::engine {
 

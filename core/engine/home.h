@@ -4,9 +4,9 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/base/spin_lock.h"
 #include "core/engine/record.h"
 #include "core/engine/slot_pool.h"
-#include "core/spin_lock.h"
 
 namespace interp::engine {
 

@@ -12,8 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/spin_lock.h"
 #include "core/engine/operation_error.h"
-#include "core/spin_lock.h"
 #include "core/status.h"
 
 namespace interp::engine {

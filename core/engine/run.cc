@@ -2,10 +2,10 @@
 #include <cstddef>
 #include <memory>
 
-#include "core/catching.h"
+#include "core/base/catching.h"
+#include "core/base/steady_clock.h"
 #include "core/engine/engine_core.h"
 #include "core/engine/tracker.h"
-#include "core/steady_clock.h"
 
 namespace interp::engine {
 namespace {

@@ -1,10 +1,10 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
+#include "core/base/steady_clock.h"
 #include "core/engine/engine_core.h"
 #include "core/engine/event_count.h"
 #include "core/engine/tracker.h"
-#include "core/steady_clock.h"
 
 namespace interp::engine {
 namespace {

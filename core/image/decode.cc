@@ -14,7 +14,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
 #include "core/image/jpeg_segments.h"
 #include "core/image/orientation.h"
 #include "core/io/file.h"

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "core/annotate.h"
+#include "core/base/annotate.h"
 #include "core/io/file.h"
 
 namespace interp {

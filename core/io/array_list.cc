@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
 #include "core/io/array_elements.h"
 #include "core/io/file.h"
 #include "core/io/params.h"

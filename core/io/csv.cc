@@ -12,7 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
 
 namespace interp {
 namespace {

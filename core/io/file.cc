@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "core/errno_status.h"
+#include "core/base/errno_status.h"
 
 namespace interp {
 namespace {

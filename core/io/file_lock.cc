@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "core/errno_status.h"
+#include "core/base/errno_status.h"
 
 namespace interp {
 

@@ -5,7 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "core/quoted.h"
+#include "core/base/quoted.h"
 
 namespace interp {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
 #include "core/io/file.h"
 
 namespace interp {

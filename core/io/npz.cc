@@ -5,7 +5,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/strip.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
 #include "core/io/file.h"
 #include "core/io/zip_reader.h"
 #include "core/io/zip_writer.h"

@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
+#include "core/base/quoted.h"
 #include "core/constant_elements.h"
 #include "core/io/file.h"
-#include "core/quoted.h"
 #include "core/storage/aligned_memory.h"
 #include "core/storage/lasting_memory.h"
 

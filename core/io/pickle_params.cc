@@ -9,12 +9,12 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
+#include "core/base/near_names.h"
+#include "core/base/quoted.h"
 #include "core/io/file.h"
 #include "core/io/npz.h"
 #include "core/io/pickle.h"
-#include "core/near_names.h"
-#include "core/quoted.h"
 
 namespace interp {
 namespace {

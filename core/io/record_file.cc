@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "core/annotate.h"
-#include "core/errno_status.h"
+#include "core/base/annotate.h"
+#include "core/base/errno_status.h"
 
 namespace interp {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/array/array_runtime.h"
-#include "core/catching.h"
+#include "core/base/catching.h"
 
 namespace interp {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/array/array_runtime.h"
 #include "core/array/tape.h"
-#include "core/catching.h"
+#include "core/base/catching.h"
 #include "core/kvstore/add_up.h"
 #include "core/kvstore/store_client.h"
 

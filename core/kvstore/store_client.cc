@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/array/array_runtime.h"
-#include "core/catching.h"
+#include "core/base/catching.h"
 
 namespace interp {
 namespace {

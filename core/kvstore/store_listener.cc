@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/catching.h"
+#include "core/base/catching.h"
 #include "core/kvstore/two_bit.h"
 
 namespace interp {

@@ -5,7 +5,7 @@
 
 #include "core/array/array_runtime.h"
 #include "core/array/filled.h"
-#include "core/near_names.h"
+#include "core/base/near_names.h"
 
 namespace interp {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/catching.h"
+#include "core/base/catching.h"
 #include "core/kvstore/two_bit.h"
 
 namespace interp {

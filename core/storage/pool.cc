@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/storage/aligned_memory.h"
 #include "core/storage/block_policy.h"
 

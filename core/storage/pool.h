@@ -23,8 +23,8 @@
 #include <memory>
 #include <string>
 
+#include "core/base/spin_lock.h"
 #include "core/buffer.h"
-#include "core/spin_lock.h"
 #include "core/storage/memory_source.h"
 #include "core/storage/pool_ledger.h"
 

@@ -5,7 +5,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
 #include "core/device/device_maker.h"
 #include "core/program_print.h"
 #include "interpreter/analysis/variable_table.h"

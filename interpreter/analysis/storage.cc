@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/disjoint_sets.h"
+#include "core/base/disjoint_sets.h"
 
 namespace interp {
 

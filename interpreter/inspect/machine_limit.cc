@@ -13,11 +13,11 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/substitute.h"
-#include "core/catching.h"
+#include "core/base/catching.h"
+#include "core/machine/usable_cpus.h"
 #include "core/program_parse.h"
 #include "core/scope.h"
 #include "core/storage/aligned_memory.h"
-#include "core/usable_cpus.h"
 #include "interpreter/interpreter_core.h"
 
 namespace interp {

@@ -1,6 +1,6 @@
 #include "interpreter/inspect/plan_print_html.h"
 
-#include "core/json_writer.h"
+#include "core/base/json_writer.h"
 #include "interpreter/inspect/pages.h"
 #include "interpreter/inspect/plan_print_internal.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/json_writer.h"
+#include "core/base/json_writer.h"
 #include "interpreter/inspect/plan_print.h"
 
 namespace interp::plan_print {

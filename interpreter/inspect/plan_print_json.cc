@@ -1,6 +1,6 @@
 #include <optional>
 
-#include "core/json_writer.h"
+#include "core/base/json_writer.h"
 #include "core/op_role.h"
 #include "core/program_print.h"
 #include "interpreter/analysis/graphs.h"

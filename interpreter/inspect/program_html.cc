@@ -3,7 +3,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/json_writer.h"
+#include "core/base/json_writer.h"
 #include "core/op_role.h"
 #include "core/program_print.h"
 #include "core/sub_blocks.h"

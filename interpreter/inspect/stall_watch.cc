@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "core/steady_clock.h"
-#include "core/terminal_text.h"
+#include "core/base/steady_clock.h"
+#include "core/base/terminal_text.h"
 #include "interpreter/plan/instruction_name.h"
 
 namespace interp {

@@ -1,7 +1,7 @@
 #include "interpreter/inspect/trace.h"
 
+#include "core/base/steady_clock.h"
 #include "core/comm/rings.h"
-#include "core/steady_clock.h"
 
 namespace interp {
 

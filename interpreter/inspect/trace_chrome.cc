@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/trace_events.h"
 #include "core/comm/communicator.h"
-#include "core/trace_events.h"
 #include "interpreter/inspect/job_times.h"
 #include "interpreter/inspect/trace.h"
 #include "interpreter/plan/instruction_name.h"

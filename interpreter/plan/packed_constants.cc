@@ -12,9 +12,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/strip.h"
-#include "core/build_info.h"
+#include "core/machine/build_info.h"
+#include "core/machine/processor.h"
 #include "core/packed_arrays.h"
-#include "core/processor.h"
 
 namespace interp {
 namespace {

@@ -6,7 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
 #include "core/each_argument.h"
 #include "core/io/param_decl.h"
 #include "core/program_load.h"

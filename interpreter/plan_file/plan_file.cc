@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "absl/container/flat_hash_set.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
 #include "core/device/device_maker.h"
 #include "core/io/file.h"
 #include "core/io/params.h"

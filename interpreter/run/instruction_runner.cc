@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "core/catching.h"
+#include "core/base/catching.h"
 #include "core/device/host_kernels.h"
 #include "core/storage/lasting_memory.h"
 #include "interpreter/plan/instruction_name.h"

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/catching.h"
-#include "core/openmp_team.h"
+#include "core/base/catching.h"
+#include "core/machine/openmp_team.h"
 #include "interpreter/run/bound_args.h"
 
 namespace interp {

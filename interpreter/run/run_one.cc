@@ -1,7 +1,7 @@
 #include "interpreter/run/run_one.h"
 
-#include "core/catching.h"
-#include "core/steady_clock.h"
+#include "core/base/catching.h"
+#include "core/base/steady_clock.h"
 
 namespace interp {
 namespace {

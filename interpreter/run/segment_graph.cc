@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/steady_clock.h"
+#include "core/base/steady_clock.h"
 
 namespace interp {
 namespace {

@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/spin_lock.h"
+#include "core/base/spin_lock.h"
 
 namespace interp {
 

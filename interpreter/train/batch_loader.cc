@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-#include "core/catching.h"
+#include "core/base/catching.h"
 
 namespace interp {
 namespace {

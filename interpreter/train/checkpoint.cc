@@ -13,9 +13,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
-#include "core/annotate.h"
+#include "core/base/annotate.h"
+#include "core/base/errno_status.h"
 #include "core/device/device_heap.h"
-#include "core/errno_status.h"
 #include "core/io/file.h"
 #include "core/io/params.h"
 

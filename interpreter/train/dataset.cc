@@ -9,8 +9,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "core/base/near_names.h"
 #include "core/element_types.h"
-#include "core/near_names.h"
 
 namespace interp {
 namespace {

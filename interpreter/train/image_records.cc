@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
-#include "core/catching.h"
+#include "core/base/catching.h"
 
 namespace interp {
 namespace {

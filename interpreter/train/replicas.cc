@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "core/catching.h"
-#include "core/usable_cpus.h"
+#include "core/base/catching.h"
+#include "core/machine/usable_cpus.h"
 #include "interpreter/compile/random_ops.h"
 #include "passes/train/split_update.h"
 

@@ -1,5 +1,5 @@
 #include "absl/strings/str_join.h"
-#include "core/json_writer.h"
+#include "core/base/json_writer.h"
 #include "interpreter/verify/verify_plan.h"
 
 namespace interp {

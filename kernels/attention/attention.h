@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/machine/processor.h"
 #include "core/op_context.h"
-#include "core/processor.h"
 #include "kernels/product/gemm.h"
 #include "kernels/util/flush_denormals.h"
 #include "kernels/util/parallel_for.h"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "core/processor.h"
+#include "core/machine/processor.h"
 #include "kernels/conv/conv_geometry.h"
 
 namespace interp::nn {

@@ -1,6 +1,6 @@
 #include "kernels/conv/conv_winograd_tiles.h"
 
-#include "core/processor.h"
+#include "core/machine/processor.h"
 
 namespace interp::nn::winograd {
 

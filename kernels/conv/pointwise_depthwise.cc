@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "absl/base/casts.h"
-#include "core/processor.h"
+#include "core/machine/processor.h"
 #include "kernels/conv/conv_methods.h"
 #include "kernels/conv/conv_onednn.h"
 #include "kernels/conv/conv_own_weights.h"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/catching.h"
+#include "core/base/catching.h"
 #include "kernels/fft/lanes.h"
 #include "kernels/fft/line_groups.h"
 #include "kernels/fft/plan.h"

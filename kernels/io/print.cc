@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "absl/strings/str_join.h"
+#include "core/base/terminal_text.h"
 #include "core/op_def.h"
-#include "core/terminal_text.h"
 #include "kernels/util/copy.h"
 #include "kernels/util/infer_like.h"
 #include "kernels/util/tensor_text.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "core/catching.h"
+#include "core/base/catching.h"
 #include "core/op_def.h"
 #include "kernels/util/loops.h"
 

@@ -15,7 +15,7 @@
 #include <cstdint>
 
 #include "core/float16.h"
-#include "core/processor.h"
+#include "core/machine/processor.h"
 #include "kernels/product/gemm_tile.h"
 
 #if defined(__AVX512F__)

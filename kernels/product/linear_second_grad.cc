@@ -2,8 +2,8 @@
 // Padding adds zeros there, whatever it adds to X: Paddle adds `value`, which is no derivative.
 #include <string>
 
+#include "core/base/quoted.h"
 #include "core/expansion.h"
-#include "core/quoted.h"
 
 namespace interp {
 namespace {

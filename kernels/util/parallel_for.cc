@@ -2,8 +2,8 @@
 
 #include <omp.h>
 
-#include "core/distinct_cpus.h"
-#include "core/openmp_team.h"
+#include "core/machine/distinct_cpus.h"
+#include "core/machine/openmp_team.h"
 #include "kernels/util/flush_denormals.h"
 
 namespace interp {

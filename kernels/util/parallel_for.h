@@ -32,8 +32,8 @@ template <typename Body>
 using CopiedIfTrivial = std::conditional_t<std::is_trivially_copyable_v<Body>, Body, const Body&>;
 
 // Has the OpenMP threads that the calling thread may get next, `num_threads` with itself, flush
-// denormal numbers (flush_denormals.h), unless they do so already (core/openmp_team.h). Threads
-// that are started later inherit it, since regions are entered under FlushDenormals.
+// denormal numbers (flush_denormals.h), unless they do so already (core/machine/openmp_team.h).
+// Threads that are started later inherit it, since regions are entered under FlushDenormals.
 void FlushDenormalsInTeam(int num_threads);
 
 // How many ranges ParallelFor cuts [0, n) into, one for each thread that works. Range c is
@@ -48,7 +48,7 @@ void ParallelForRanges(int num_threads, int64_t n, int64_t grain, const void* bo
 
 // Calls body(begin, end) on disjoint ranges that cover [0, n), each at least `grain` long but for
 // the last, on up to `num_threads` threads, which treat denormal numbers as the calling one does;
-// on the calling one where that works alone (core/openmp_team.h). body must not throw.
+// on the calling one where that works alone (core/machine/openmp_team.h). body must not throw.
 template <typename Body>
 void ParallelFor(int num_threads, int64_t n, int64_t grain, const Body& body) {
   // The body is compiled once, not for one thread and for several.

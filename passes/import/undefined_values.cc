@@ -8,7 +8,7 @@
 
 #include "core/any_op.h"
 #include "core/attr_reader.h"
-#include "core/disjoint_sets.h"
+#include "core/base/disjoint_sets.h"
 #include "core/each_argument.h"
 #include "core/edit_op.h"
 #include "core/gradient.h"

@@ -4,8 +4,8 @@
 #include <numbers>
 
 #include "absl/strings/str_join.h"
+#include "core/base/near_names.h"
 #include "core/edit_op.h"
-#include "core/near_names.h"
 #include "core/op_role.h"
 #include "passes/make_op.h"
 

@@ -6,7 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "core/near_names.h"
+#include "core/base/near_names.h"
 #include "passes/train/learning_rate.h"
 
 namespace interp {

@@ -6,9 +6,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "core/base/near_names.h"
 #include "core/each_argument.h"
 #include "core/edit_op.h"
-#include "core/near_names.h"
 #include "core/op_role.h"
 #include "passes/declarations.h"
 #include "passes/fresh_var.h"

@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/steady_clock.h"
+#include "core/base/steady_clock.h"
 #include "core/storage/pool.h"
 #include "interpreter/interpreter_core.h"
 #include "tools/feeds.h"

@@ -45,7 +45,7 @@ if [ "$target" = text ]; then
   sed -i '/^---\|^===/,$d' "$seeds"/case-*
 fi
 for pattern in "${patterns[@]}"; do
-  find "$goldens" tools/digits tests/core/pickles tests/core/array_lists tests/core/records \
+  find "$goldens" tools/digits tests/core/io/pickles tests/core/io/array_lists tests/core/io/records \
     -name "$pattern" -size -"${max_kib}k" | while read -r file; do
     cp "$file" "$seeds/$(sha1sum <"$file" | cut -c1-16)"
   done

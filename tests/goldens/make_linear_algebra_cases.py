@@ -5,7 +5,7 @@
 
 Same needs and same format as make_goldens.py; linear_algebra.tar.xz beside this file is the result. Vectors of
 decompositions are determined up to a sign or a factor, so they are inputs of gradient cases alone; their values are
-held to the definition by tests/kernels/linear_algebra_test.cc.
+held to the definition by tests/kernels/linalg/linear_algebra_test.cc.
 """
 import sys
 
@@ -86,7 +86,7 @@ def _svd(r, op):
         yield forward_alone(Case(f"full_{dtype}", {"X": regular(r, (4, 2), dtype)}, "U,S,VH", {"full_matrices": True}))
 
 
-# Gradients of eigenvalues are held to differences by tests/kernels/linear_algebra_test.cc: Paddle's have wrong rows.
+# Gradients of eigenvalues are held to differences by tests/kernels/linalg/linear_algebra_test.cc: Paddle's have wrong rows.
 @cases("eigh", "eigvalsh")
 def _eigh(r, op):
     for dtype in FLOATS + ("complex64", "complex128"):

@@ -445,7 +445,7 @@ def _beam_search(r, op):
 
 @cases("print")
 def _print(r, op):
-    """What passes through; what is shown, tests/kernels/print_assert_test.cc checks."""
+    """What passes through; what is shown, tests/kernels/io/print_assert_test.cc checks."""
     for dtype in FLOATS + INTS + ("bool",):
         x = r.f((2, 3), dtype=dtype) if dtype in FLOATS else r.i((2, 3), 0, 1).astype(dtype)
         yield Case(dtype, {"In": x}, "Out", {"first_n": -1, "message": dtype, "summarize": 3, "print_tensor_name": True, "print_tensor_type": True,

@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "core/usable_cpus.h"
+#include "core/machine/usable_cpus.h"
 #include "interpreter/run/scheduler.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe.h"

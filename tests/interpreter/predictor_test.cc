@@ -5,7 +5,7 @@
 #include <atomic>
 #include <thread>
 
-#include "core/usable_cpus.h"
+#include "core/machine/usable_cpus.h"
 #include "interpreter/compile/compiled_program.h"
 #include "interpreter/load_model.h"
 #include "interpreter/plan_file/plan_file.h"

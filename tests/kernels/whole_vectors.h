@@ -2,7 +2,7 @@
 // is the faster choice for much.
 #pragma once
 
-#include "core/processor.h"
+#include "core/machine/processor.h"
 #include "kernels/product/gemm_tile.h"
 
 namespace interp::testing {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace interp::testing {
 namespace {

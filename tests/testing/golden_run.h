@@ -18,7 +18,7 @@ const std::map<std::string, std::vector<std::string>>& GoldenCasesByOp();
 std::vector<std::string> GoldenOpTypes();
 
 // Whether every op of the case is registered and gives its results in one order alone. Eigenvalues
-// have none: tests/kernels/eig_test.cc compares them.
+// have none: tests/kernels/linalg/eig_test.cc compares them.
 bool IsComparable(const GoldenCase& golden);
 
 absl::StatusOr<std::unique_ptr<InterpreterCore>> MakeGoldenCore(const GoldenCase& golden,

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/each_argument.h"
 #include "tests/testing/slot_dtypes.h"
 

@@ -135,7 +135,7 @@ TEST(Pack, LabelsMayBeAnyNumbers) {
 }
 
 TEST(Pack, ReadsTheListsOfMxnet) {
-  const std::string folder = absl::StrCat(INTERP_SOURCE_DIR, "/tests/core/records/");
+  const std::string folder = absl::StrCat(INTERP_SOURCE_DIR, "/tests/core/io/records/");
   const PictureList list = ParsePictureList(ReadFile(folder + "pets.lst").value()).value();
   ASSERT_THAT(list.pictures, SizeIs(10));
   EXPECT_EQ(list.pictures[4].id, 4);

@@ -25,7 +25,7 @@ TEST(ParamsFlagTest, TakesPicklesOfPaddle) {
   const Tensor sum = Tensor::Of<float>({4, 3}, {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22});
   ASSERT_TRUE(WriteNpz(folder / "expected.npz", {{{"sum", sum}}}).ok());
   const std::string params =
-      absl::StrCat(INTERP_SOURCE_DIR, "/tests/core/pickles/static4.pdparams");
+      absl::StrCat(INTERP_SOURCE_DIR, "/tests/core/io/pickles/static4.pdparams");
   const CommandResult result = RunInterp({"run", folder / "sum.txt", "--params", params, "--fetch",
                                           "sum", "--expect", folder / "expected.npz"});
   EXPECT_EQ(result.exit_code, 0) << result.err;

@@ -1,4 +1,4 @@
-// interp info FILE.rec; the files are of mxnet, see tests/core/records.
+// interp info FILE.rec; the files are of mxnet, see tests/core/io/records.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string Records() { return absl::StrCat(INTERP_SOURCE_DIR, "/tests/core/records/"); }
+std::string Records() { return absl::StrCat(INTERP_SOURCE_DIR, "/tests/core/io/records/"); }
 
 TEST(RecordInfo, TellsRecordsLabelsAndIndex) {
   const CommandResult result = RunInterp({"info", Records() + "pets.rec"});

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "core/build_info.h"
-#include "core/processor.h"
+#include "core/machine/build_info.h"
+#include "core/machine/processor.h"
 #include "tests/testing/command.h"
 
 namespace interp::testing {

@@ -20,9 +20,9 @@
 #include "absl/strings/str_cat.h"
 #include "core/array/array_runtime.h"
 #include "core/array/tape.h"
+#include "core/base/trace_events.h"
 #include "core/device/sim_device.h"
 #include "core/kvstore/kvstore.h"
-#include "core/trace_events.h"
 
 namespace interp::examples {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/device/cuda/cuda_error.h"
 #include "core/device/cuda/cuda_stream.h"
 #include "core/device/cuda/current_device.h"

@@ -9,7 +9,7 @@
 #include "absl/strings/strip.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
-#include "core/catching.h"
+#include "core/base/catching.h"
 #include "core/device/cuda/cuda_device.h"
 #include "core/device/cuda/cuda_error.h"
 #include "core/device/cuda/current_device.h"

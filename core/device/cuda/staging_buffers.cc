@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/device/cuda/cuda_error.h"
 
 namespace interp::cuda {

@@ -1,6 +1,6 @@
 #include "interpreter/inspect/machine_limit.h"
 
-#include "core/usable_cpus.h"
+#include "core/machine/usable_cpus.h"
 #include "gtest/gtest.h"
 
 namespace interp::testing::machine_limit_test {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/steady_clock.h"
+#include "core/base/steady_clock.h"
 #include "interpreter/interpreter_core.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe.h"

@@ -1,4 +1,4 @@
-// Samples of RecordIO files; tests/core/records/pets.rec is of mxnet's im2rec.
+// Samples of RecordIO files; tests/core/io/records/pets.rec is of mxnet's im2rec.
 #include "interpreter/train/image_records.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,9 @@ using testing::SameBits;
 using testing::TempFolder;
 using testing::Values;
 
-std::string PetsPath() { return absl::StrCat(INTERP_SOURCE_DIR, "/tests/core/records/pets.rec"); }
+std::string PetsPath() {
+  return absl::StrCat(INTERP_SOURCE_DIR, "/tests/core/io/records/pets.rec");
+}
 
 std::vector<FeedSpec> Feeds(Shape label = {-1, 1}, DType label_dtype = DType::kInt64) {
   return {{.name = "image", .dtype = DType::kFloat32, .shape = {-1, 3, 8, 8}},

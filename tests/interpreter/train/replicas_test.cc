@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "absl/strings/str_replace.h"
+#include "core/machine/usable_cpus.h"
 #include "core/program_parse.h"
-#include "core/usable_cpus.h"
 #include "interpreter/train/checkpoint.h"
 #include "interpreter/train/trainer.h"
 #include "tests/testing/matchers.h"
