@@ -43,7 +43,7 @@ void GemmInBlocks(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, cons
       if (tiles != nullptr) {
         slice.Packed(rows, tiles).ManyRows(rows);
       } else {
-        rows <= kGemmRows ? slice.FewRows(rows) : slice.ManyRows(rows);
+        rows <= kTileRows<T> ? slice.FewRows(rows) : slice.ManyRows(rows);
       }
     }
   }
@@ -55,7 +55,7 @@ void GemmInBlocks(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, cons
 template <Order kOrder, typename T>
 bool CopiesA(int64_t m, int64_t n, int64_t lda) {
   constexpr int64_t kCacheWay = 4096;  // bytes between lines of one set, and of a page
-  if (m <= kGemmRows) return false;
+  if (m <= kTileRows<T>) return false;
   const int64_t distance = lda * static_cast<int64_t>(sizeof(T));
   if (kOrder == Order::kColumns) return n >= (distance >= kCacheWay / 2 ? 1 : 4) * kPanel<T>;
   return n >= 16 * kPanel<T> && distance % kCacheWay == 0;

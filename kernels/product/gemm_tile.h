@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "kernels/util/register_vectors.h"
@@ -14,6 +15,11 @@ namespace interp::nn {
 
 inline constexpr int kGemmRows =
     kVectorBytes == 64 ? 12 : 6;  // times 2 sums, of 32 or 16 registers
+
+// Rows of the highest tile for elements of type T. As many registers as possible pay for float32
+// alone: the others are rare, and tiles of all heights are much code.
+template <typename T>
+inline constexpr int kTileRows = std::is_same_v<T, float> ? kGemmRows : std::max(4, kGemmRows / 2);
 
 namespace lanes_internal {
 
@@ -163,7 +169,9 @@ void WithCount(int64_t count, const Body& body) {
 // Panels that a tile of `rows` rows takes at once. The sums of fewer would not hide the latency of
 // an addition; the registers hold the sums and a row of the panels. A single row reads the panels
 // from memory, faster the more of them it reads at once.
+template <typename T>
 constexpr int PanelsAtOnce(int rows) {
+  if (!std::is_same_v<T, float>) return rows == 1 ? 4 : 2;
   constexpr int kRegisters = kVectorBytes == 64 ? 32 : 16;
   if (rows == 1) return kRegisters / 4;
   return std::clamp((kRegisters - 2) / (2 * rows + 2), 1, 4);
@@ -211,10 +219,10 @@ struct Slice {
     return j;
   }
 
-  // At most kGemmRows rows: one pass over the panels.
+  // At most kTileRows rows: one pass over the panels.
   void FewRows(int64_t rows) const {
-    WithCount<kGemmRows>(rows, [&]<int kRows>() {
-      constexpr int kPanels = PanelsAtOnce(kRows);
+    WithCount<kTileRows<T>>(rows, [&]<int kRows>() {
+      constexpr int kPanels = PanelsAtOnce<T>(kRows);
       const int64_t rest = Columns<kRows, kPanels>(0, 0);
       if constexpr (kPanels > 1) {
         if (rest >= n) return;
@@ -228,9 +236,9 @@ struct Slice {
   // heights, then for those in tiles of one row less: low tiles are slow.
   template <typename Body>
   static void ForEachHeight(int64_t rows, const Body& body) {
-    const int64_t tiles = (rows + kGemmRows - 1) / kGemmRows;
+    const int64_t tiles = (rows + kTileRows<T> - 1) / kTileRows<T>;
     const int64_t height = (rows + tiles - 1) / tiles;
-    WithCount<kGemmRows>(height, [&]<int kRows>() {
+    WithCount<kTileRows<T>>(height, [&]<int kRows>() {
       const int64_t high = (rows - tiles * (kRows - 1)) * kRows;
       body.template operator()<kRows>(int64_t{0}, high);
       if constexpr (kRows > 1) body.template operator()<kRows - 1>(high, rows);
