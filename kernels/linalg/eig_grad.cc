@@ -3,7 +3,7 @@
 //   X@GRAD = V^-H (diag(w@GRAD) + M) V^H,  M(k, j) = (V^H V@GRAD - V^H V D)(k, j) / conj(w_j - w_k)
 //
 // where D is the real part of the diagonal of V^H V@GRAD: eigenvectors keep length 1. The result is
-// complex for a real X, too; who reads it as real numbers takes the real part.
+// complex for a real X, too, whose gradient is the real part (passes/import/real_gradients.h).
 #include <Eigen/LU>
 #include <complex>
 

@@ -1,7 +1,8 @@
 // gumbel_softmax: Out = softmax((X + noise) / temperature) along `axis`, with noise of the Gumbel
 // distribution; with `hard` 1 at the largest element of each line, else 0.
 // rrelu: Out = X Noise, where Noise is 1 for X >= 0 and else drawn evenly from [lower, upper); in
-// test mode it is their mean. Their gradients.
+// test mode it is their mean. Programs saved for inference have lost Noise, which only the gradient
+// reads. Their gradients.
 #include <cmath>
 
 #include "kernels/random/draw.h"
@@ -163,21 +164,22 @@ absl::Status RRelu(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   const T* const from = x.data<T>();
   T* const out = ctx.output(kOut).mutable_data<T>();
-  T* const noise = ctx.output(kNoise).mutable_data<T>();
+  Tensor* const noise_out = ctx.optional_output(kNoise);
+  T* const noise = noise_out == nullptr ? nullptr : noise_out->mutable_data<T>();
+  const auto put = [=](int64_t i, T slope) {
+    const T factor = from[i] < 0 ? slope : T{1};
+    if (noise != nullptr) noise[i] = factor;
+    out[i] = from[i] * factor;
+  };
   const T lower = attrs.lower;
   const T upper = attrs.upper;
   if (attrs.is_test) {
     const T mean = static_cast<T>((attrs.lower + attrs.upper) / 2);
-    for (int64_t i = 0; i < x.numel(); ++i) {
-      noise[i] = from[i] < 0 ? mean : T{1};
-      out[i] = from[i] * noise[i];
-    }
+    for (int64_t i = 0; i < x.numel(); ++i) put(i, mean);
     return absl::OkStatus();
   }
   ForEachBits64(ctx, x.numel(), [=](int64_t i, uint64_t bits) {
-    const T drawn = lower + (upper - lower) * static_cast<T>(UnitDouble(bits));
-    noise[i] = from[i] < 0 ? drawn : T{1};
-    out[i] = from[i] * noise[i];
+    put(i, lower + (upper - lower) * static_cast<T>(UnitDouble(bits)));
   });
   return absl::OkStatus();
 }
@@ -185,7 +187,7 @@ absl::Status RRelu(KernelContext& ctx) {
 INTERP_REGISTER_OP(OpDef{
     .type = "rrelu",
     .inputs = {{"X"}},
-    .outputs = {{"Out"}, {"Noise"}},
+    .outputs = {{"Out"}, {"Noise", kOptional}},
     .parse = ParseAttrs<RReluAttrs, ReadRReluAttrs>,
     .infer = InferRRelu,
     .kernels = {{DType::kFloat32, RRelu<float>}, {DType::kFloat64, RRelu<double>}},

@@ -4,6 +4,7 @@
 
 #include "passes/import/fused_products.h"
 #include "passes/import/padded_weights.h"
+#include "passes/import/real_gradients.h"
 #include "passes/import/retired_slots.h"
 #include "passes/import/step_gradients.h"
 #include "passes/quant/kept_scales.h"
@@ -17,6 +18,7 @@ absl::StatusOr<Program> ImportProgram(Program program, const PassContext& contex
   INTERP_ASSIGN_OR_RETURN(program, SplitFusedProducts(std::move(program)));
   INTERP_ASSIGN_OR_RETURN(program, CropPaddedWeights(std::move(program), context));
   INTERP_ASSIGN_OR_RETURN(program, DeclareStepGradients(std::move(program)));
+  INTERP_ASSIGN_OR_RETURN(program, TakeRealGradients(std::move(program)));
   return KeepScales(std::move(program));
 }
 

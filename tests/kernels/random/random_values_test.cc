@@ -74,6 +74,15 @@ TEST(RandomValuesTest, NegativeInputsOfRreluGetASlopeOfTheirOwn) {
   EXPECT_NEAR(MeanOf(Values<float>(out[0])), -0.2, 0.01);
 }
 
+// As Paddle saves programs for inference, which it does not run itself.
+TEST(RandomValuesTest, RreluGoesWithoutNoise) {
+  const auto out = OutputsOf({"rrelu",
+                              {{"X", Tensor::Of<float>({2}, {-4, 3})}},
+                              {"Out"},
+                              "lower=0.125, upper=0.375, is_test=true"});
+  EXPECT_THAT(Values<float>(out[0]), ::testing::ElementsAre(-1, 3));
+}
+
 TEST(RandomValuesTest, WhatIsNoParameterIsRefused) {
   ExpectRefusals({
       {{"poisson", {{"X", Filled({2}, -1)}}, {"Out"}, ""}, "element 0 of 'X' is -1"},
