@@ -18,6 +18,7 @@
 #include "kernels/nn/onednn.h"
 #include "kernels/nn/with_channels_last.h"
 #include "kernels/util/convert_elements.h"
+#include "kernels/util/flops.h"
 #include "kernels/util/flush_denormals.h"
 
 namespace interp::nn {
@@ -285,7 +286,9 @@ absl::Status ConvDouble(KernelContext& ctx) {
 }
 
 int64_t Flops(const OpContext& ctx) {
-  return ConvFlops(ctx.output(kConvOutput), ctx.input(kConvFilter));
+  const absl::StatusOr<ConvProblem> problem = ResolveConv(
+      ctx.attrs<ConvAttrs>(), ctx.input(kConvInput).shape, ctx.input(kConvFilter).shape);
+  return problem.ok() ? ToFlops(problem->flops()) : 0;
 }
 
 const std::vector<SlotDef> kInputs = {{"Input"},

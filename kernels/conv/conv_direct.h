@@ -7,19 +7,6 @@
 
 namespace interp::nn {
 
-// Outputs [begin, end) along an axis whose window position `k` lies inside the input.
-struct OutputRange {
-  int64_t begin = 0;
-  int64_t end = 0;
-};
-inline OutputRange ValidOutputs(const WindowAxis& axis, int64_t k) {
-  const int64_t offset = k * axis.dilation - axis.pad_begin;  // input = out * stride + offset
-  const int64_t begin = offset >= 0 ? 0 : (-offset + axis.stride - 1) / axis.stride;
-  const int64_t end =
-      axis.in - offset <= 0 ? 0 : (axis.in - offset + axis.stride - 1) / axis.stride;
-  return {std::min(begin, axis.out), std::min(end, axis.out)};
-}
-
 // A window or view extended to three spatial axes by leading axes of size one.
 inline Window PadTo3(const Window& window) {
   Window padded;

@@ -117,7 +117,7 @@ ConvAttrs ReadConv3dAttrs(AttrReader& reader) { return ReadConvAttrs(reader, 3);
 double ConvProblem::flops() const {
   double count = 2.0 * static_cast<double>(batch * out_channels * group_in());
   for (int i = 0; i < window.rank; ++i) {
-    count *= static_cast<double>(window[i].out) * static_cast<double>(window[i].kernel);
+    count *= static_cast<double>(window[i].out) * static_cast<double>(TapsOf(window[i]).count);
   }
   return count;
 }

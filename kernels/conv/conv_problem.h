@@ -57,7 +57,7 @@ struct ConvProblem {
   int64_t group_in() const { return in_channels / groups; }
   int64_t group_out() const { return out_channels / groups; }
   bool depthwise() const { return groups > 1 && groups == in_channels; }
-  // A multiplication and an addition count as two.
+  // A multiplication and an addition count as two; taps that see padding alone do not.
   double flops() const;
 };
 

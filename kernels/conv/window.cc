@@ -54,6 +54,26 @@ WindowAttrs ReadWindow(AttrReader& reader, int spatial_rank, bool dilations) {
   return attrs;
 }
 
+OutputRange ValidOutputs(const WindowAxis& axis, int64_t k) {
+  const int64_t offset = k * axis.dilation - axis.pad_begin;  // input = out * stride + offset
+  const int64_t begin = offset >= 0 ? 0 : (-offset + axis.stride - 1) / axis.stride;
+  const int64_t end =
+      axis.in - offset <= 0 ? 0 : (axis.in - offset + axis.stride - 1) / axis.stride;
+  return {std::min(begin, axis.out), std::min(end, axis.out)};
+}
+
+Taps TapsOf(const WindowAxis& axis) {
+  const auto meets = [&](int64_t k) {
+    const OutputRange range = ValidOutputs(axis, k);
+    return range.begin < range.end;
+  };
+  Taps taps = {.first = 0, .count = axis.kernel};
+  while (taps.count > 1 && !meets(taps.first)) ++taps.first, --taps.count;
+  while (taps.count > 1 && !meets(taps.first + taps.count - 1)) --taps.count;
+  taps.all = taps.count == axis.kernel;
+  return taps;
+}
+
 absl::StatusOr<Window> ResolveWindow(const WindowAttrs& attrs, absl::Span<const int64_t> in,
                                      absl::Span<const int64_t> kernel) {
   const size_t rank = in.size();

@@ -42,6 +42,22 @@ struct WindowAxis {
   bool operator==(const WindowAxis&) const = default;
 };
 
+// Outputs [begin, end) along an axis whose window position `k` lies inside the input.
+struct OutputRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+OutputRange ValidOutputs(const WindowAxis& axis, int64_t k);
+
+// The positions of a window along an axis that lie inside the input for some output. Those around
+// them see padding alone, as all but the middle row of a 3x3 filter over a line of pixels.
+struct Taps {
+  int64_t first = 0;
+  int64_t count = 0;  // at least one
+  bool all = false;
+};
+Taps TapsOf(const WindowAxis& axis);
+
 struct Window {
   int rank = 0;  // spatial
   std::array<WindowAxis, kMaxSpatialRank> axes = {};

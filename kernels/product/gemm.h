@@ -110,11 +110,17 @@ enum class PanelsFrom : int8_t {
   kMemoryInARow,  // and another B, which lies behind it, comes next
 };
 
-// C = A B, or C += A B with `accumulate`. B was packed from k x n by PackMatrix. T is float,
-// double, uint32_t or uint64_t. REQUIRES: `packed` is aligned to kVectorBytes.
+// C = A B, or C += A B with `accumulate`. B was packed from k x n by PackMatrix, or is k rows of
+// what was packed from `packed_rows` x n, from row r on if `packed` is r * kPanel<T> behind the
+// start. T is float, double, uint32_t or uint64_t. REQUIRES: `packed` is aligned to kVectorBytes.
 template <typename T>
 void GemmPacked(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
-                int64_t ldc, bool accumulate, PanelsFrom from = PanelsFrom::kCache);
+                int64_t ldc, bool accumulate, PanelsFrom from, int64_t packed_rows);
+template <typename T>
+void GemmPacked(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
+                int64_t ldc, bool accumulate, PanelsFrom from = PanelsFrom::kCache) {
+  GemmPacked(m, k, n, a, lda, packed, c, ldc, accumulate, from, /*packed_rows=*/k);
+}
 
 // The same for a transposed A, stored as k x m: C = A^T B.
 template <typename T>

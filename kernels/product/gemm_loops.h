@@ -15,11 +15,11 @@ namespace gemm_internal {
 // to read in one stream.
 template <Order kOrder, typename T>
 void GemmInBlocks(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
-                  int64_t ldc, bool accumulate, PanelsFrom from, T* tiles) {
+                  int64_t ldc, bool accumulate, PanelsFrom from, int64_t packed_rows, T* tiles) {
   constexpr int64_t kNear = int64_t{256} << 10;  // bytes that the L2 cache may hold from before
   const int64_t block = PartOf(m, kGemmBlock);
-  const T* const end = packed + PackedSize<T>(k, n);
-  const bool large = (end - packed) * int64_t{sizeof(T)} > kNear;
+  const T* const end = packed + PackedSize<T>(packed_rows, n);
+  const bool large = PackedSize<T>(k, n) * int64_t{sizeof(T)} > kNear;
   // What follows the last panel of a slice.
   const auto after = [&](int64_t i, int64_t p) -> const T* {
     if (p + kGemmDepth < k) return packed + (p + kGemmDepth) * kPanel<T>;
@@ -34,7 +34,7 @@ void GemmInBlocks(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, cons
                                       ElementOfA<kOrder>(a, lda, i, p),
                                       lda,
                                       packed + p * kPanel<T>,
-                                      kPanel<T> * k,
+                                      kPanel<T> * packed_rows,
                                       c + i * ldc,
                                       ldc,
                                       accumulate || p > 0,
@@ -64,15 +64,16 @@ bool CopiesA(int64_t m, int64_t n, int64_t lda) {
 // GemmPacked for either order of A.
 template <Order kOrder, typename T>
 void Gemm(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
-          int64_t ldc, bool accumulate, PanelsFrom from) {
+          int64_t ldc, bool accumulate, PanelsFrom from, int64_t packed_rows) {
   if (k == 0 && !accumulate) {
     for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, T{0});
   }
   if (CopiesA<kOrder, T>(m, n, lda)) {
     alignas(64) T tiles[kGemmBlock * kGemmDepth];
-    GemmInBlocks<kOrder>(m, k, n, a, lda, packed, c, ldc, accumulate, from, tiles);
+    GemmInBlocks<kOrder>(m, k, n, a, lda, packed, c, ldc, accumulate, from, packed_rows, tiles);
   } else {
-    GemmInBlocks<kOrder, T>(m, k, n, a, lda, packed, c, ldc, accumulate, from, nullptr);
+    GemmInBlocks<kOrder, T>(m, k, n, a, lda, packed, c, ldc, accumulate, from, packed_rows,
+                            nullptr);
   }
 }
 
@@ -80,22 +81,22 @@ void Gemm(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* pac
 
 template <typename T>
 void GemmPacked(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
-                int64_t ldc, bool accumulate, PanelsFrom from) {
+                int64_t ldc, bool accumulate, PanelsFrom from, int64_t packed_rows) {
   gemm_internal::Gemm<gemm_internal::Order::kRows>(m, k, n, a, lda, packed, c, ldc, accumulate,
-                                                   from);
+                                                   from, packed_rows);
 }
 
 template <typename T>
 void GemmPackedTransposed(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed,
                           T* c, int64_t ldc, bool accumulate) {
   gemm_internal::Gemm<gemm_internal::Order::kColumns>(m, k, n, a, lda, packed, c, ldc, accumulate,
-                                                      PanelsFrom::kCache);
+                                                      PanelsFrom::kCache, /*packed_rows=*/k);
 }
 
 // Compiles both for T.
 #define INTERP_INSTANTIATE_GEMM(T)                                                               \
   template void GemmPacked(int64_t, int64_t, int64_t, const T*, int64_t, const T*, T*, int64_t,  \
-                           bool, PanelsFrom);                                                    \
+                           bool, PanelsFrom, int64_t);                                           \
   template void GemmPackedTransposed(int64_t, int64_t, int64_t, const T*, int64_t, const T*, T*, \
                                      int64_t, bool)
 

@@ -153,6 +153,47 @@ TEST(ConvProduct, ReadsPixelsInPlace) {
   }
 }
 
+// An axis whose windows of three taps with a pixel of padding slide over `in` pixels.
+WindowAxis ThreeTaps(int64_t in) {
+  return {.in = in, .out = in, .kernel = 3, .pad_begin = 1, .pad_end = 1};
+}
+
+TEST(ConvProduct, LeavesOutTapsThatSeePaddingAlone) {
+  std::mt19937 rng(8);
+  ConvProblem p = {.batch = 2, .in_channels = 5, .out_channels = 40, .window = {.rank = 2}};
+  const WindowAxis far = {
+      .in = 2, .out = 9, .kernel = 3, .dilation = 3, .pad_begin = 7, .pad_end = 6};
+  const WindowAxis one = {
+      .in = 1, .out = 3, .kernel = 2, .stride = 2, .pad_begin = 2, .pad_end = 3};
+  const std::vector<std::pair<std::array<WindowAxis, 3>, int64_t>> cases = {
+      {{ThreeTaps(1), ThreeTaps(20)}, 3}, {{ThreeTaps(20), ThreeTaps(1)}, 3},
+      {{ThreeTaps(1), ThreeTaps(1)}, 1},  {{ThreeTaps(2), ThreeTaps(20)}, 9},
+      {{far, ThreeTaps(1)}, 3},           {{one, ThreeTaps(4)}, 3},
+  };
+  for (const auto& [axes, taps] : cases) {
+    p.window.axes = axes;
+    const ProductCase c(p, rng);
+    const int64_t pixels = p.batch * p.window[0].out * p.window[1].out;
+    if (taps > 1) {
+      EXPECT_EQ(kConvProduct.work_bytes(p, 1), pixels * taps * p.in_channels * sizeof(float));
+    }
+    const ConvEpilogue epilogue = {.bias = true, .residual = taps == 3};
+    EXPECT_THAT(ConvolveBy(kConvProduct, c, epilogue, 2),
+                Pointwise(WithinOf(1e-4), DirectSums(c, epilogue)));
+  }
+}
+
+TEST(ConvProduct, LeavesOutPlanesOfPaddingAlone) {
+  std::mt19937 rng(9);
+  for (const std::array<int64_t, 3>& in :
+       {std::array<int64_t, 3>{1, 4, 5}, {1, 1, 5}, {4, 1, 5}, {4, 1, 1}, {3, 4, 1}}) {
+    ConvProblem p = {.batch = 1, .in_channels = 3, .out_channels = 17, .window = {.rank = 3}};
+    for (int i = 0; i < 3; ++i) p.window[i] = ThreeTaps(in[i]);
+    const ProductCase c(p, rng);
+    EXPECT_THAT(ConvolveBy(kConvProduct, c, {}, 1), Pointwise(WithinOf(1e-4), DirectSums(c, {})));
+  }
+}
+
 TEST(ConvProduct, GivesTheSameBitsWithAnyNumberOfThreads) {
   std::mt19937 rng(3);
   for (int i = 0; i < 20; ++i) {
