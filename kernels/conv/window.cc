@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <limits>
-#include <string>
 
 #include "absl/strings/str_join.h"
+#include "kernels/util/read_choice.h"
 
 namespace interp::nn {
 namespace {
@@ -42,15 +42,10 @@ WindowAttrs ReadWindow(AttrReader& reader, int spatial_rank, bool dilations) {
   attrs.strides = reader.Ints("strides", std::vector<int64_t>(spatial_rank, 1));
   attrs.paddings = reader.Ints("paddings", std::vector<int64_t>(spatial_rank, 0));
   if (dilations) attrs.dilations = reader.Ints("dilations", std::vector<int64_t>(spatial_rank, 1));
-  const std::string algorithm = reader.String("padding_algorithm", "EXPLICIT");
-  if (algorithm == "SAME") {
-    attrs.padding = PaddingAlgorithm::kSame;
-  } else if (algorithm == "VALID") {
-    attrs.padding = PaddingAlgorithm::kValid;
-  } else if (algorithm != "EXPLICIT") {
-    reader.Fail(absl::StrCat("attribute 'padding_algorithm' is \"", algorithm,
-                             "\", expected EXPLICIT, SAME or VALID"));
-  }
+  attrs.padding = ReadChoice<PaddingAlgorithm>(reader, "padding_algorithm",
+                                               {{"EXPLICIT", PaddingAlgorithm::kExplicit},
+                                                {"SAME", PaddingAlgorithm::kSame},
+                                                {"VALID", PaddingAlgorithm::kValid}});
   return attrs;
 }
 

@@ -11,6 +11,7 @@
 
 #include "core/op_def.h"
 #include "kernels/detection/roi_batches.h"
+#include "kernels/util/read_choice.h"
 
 namespace interp {
 namespace {
@@ -28,12 +29,8 @@ struct MatchAttrs {
 };
 
 MatchAttrs ReadAttrs(AttrReader& reader) {
-  const std::string type = reader.String("match_type", "bipartite");
-  if (type != "bipartite" && type != "per_prediction") {
-    reader.Fail(absl::StrCat("attribute 'match_type' is '", type,
-                             "', expected bipartite or per_prediction"));
-  }
-  return {.per_prediction = type == "per_prediction",
+  return {.per_prediction = ReadChoice<bool>(reader, "match_type",
+                                             {{"bipartite", false}, {"per_prediction", true}}),
           .threshold = reader.Float("dist_threshold", 0.5)};
 }
 

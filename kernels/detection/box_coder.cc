@@ -13,6 +13,7 @@
 #include "core/op_def.h"
 #include "kernels/detection/box_attrs.h"
 #include "kernels/util/parallel_for.h"
+#include "kernels/util/read_choice.h"
 
 namespace interp {
 namespace {
@@ -25,15 +26,14 @@ constexpr int kOutputBox = 0;
 constexpr int64_t kGrain = 2048;  // boxes per task; each takes two exponentials or logarithms
 
 BoxCoderAttrs ReadAttrs(AttrReader& reader) {
-  const std::string code = reader.String("code_type", "encode_center_size");
-  BoxCoderAttrs attrs = {.decode = code == "decode_center_size" || code == "DecodeCenterSize",
+  BoxCoderAttrs attrs = {.decode = ReadChoice<bool>(reader, "code_type",
+                                                    {{"encode_center_size", false},
+                                                     {"decode_center_size", true},
+                                                     {"EncodeCenterSize", false},
+                                                     {"DecodeCenterSize", true}}),
                          .normalized = reader.Bool("box_normalized", true),
                          .axis = reader.Int("axis", 0),
                          .variance = reader.Floats("variance")};
-  if (!attrs.decode && code != "encode_center_size" && code != "EncodeCenterSize") {
-    reader.Fail(absl::StrCat("attribute 'code_type' is '", code,
-                             "', expected encode_center_size or decode_center_size"));
-  }
   if (attrs.axis != 0 && attrs.axis != 1) {
     reader.Fail(absl::StrCat("attribute 'axis' is ", attrs.axis, ", expected 0 or 1"));
   }

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <string>
 
 #include "core/op_def.h"
+#include "kernels/util/read_choice.h"
 
 namespace interp {
 
@@ -20,20 +20,12 @@ struct GridAttrs {
 };
 
 inline GridAttrs ReadGridAttrs(AttrReader& reader) {
-  const std::string mode = reader.String("mode", "bilinear");
-  const std::string padding = reader.String("padding_mode", "zeros");
-  if (mode != "bilinear" && mode != "nearest") {
-    reader.Fail(absl::StrCat("attribute 'mode' is '", mode, "', expected bilinear or nearest"));
-  }
-  if (padding != "zeros" && padding != "border" && padding != "reflection") {
-    reader.Fail(absl::StrCat("attribute 'padding_mode' is '", padding,
-                             "', expected zeros, border or reflection"));
-  }
-  return {.nearest = mode == "nearest",
+  return {.nearest = ReadChoice<bool>(reader, "mode", {{"bilinear", false}, {"nearest", true}}),
           .align_corners = reader.Bool("align_corners", true),
-          .padding = padding == "zeros"    ? GridPadding::kZeros
-                     : padding == "border" ? GridPadding::kBorder
-                                           : GridPadding::kReflection};
+          .padding = ReadChoice<GridPadding>(reader, "padding_mode",
+                                             {{"zeros", GridPadding::kZeros},
+                                              {"border", GridPadding::kBorder},
+                                              {"reflection", GridPadding::kReflection}})};
 }
 
 // The shape of Output. Errors name the slots.

@@ -14,6 +14,7 @@
 
 #include "core/op_def.h"
 #include "kernels/util/check_shape.h"
+#include "kernels/util/read_choice.h"
 
 namespace interp {
 namespace {
@@ -32,15 +33,12 @@ struct MineAttrs {
 };
 
 MineAttrs ReadAttrs(AttrReader& reader) {
-  const std::string type = reader.String("mining_type", "max_negative");
-  const MineAttrs attrs = {.hard_example = type == "hard_example",
-                           .neg_pos_ratio = reader.Float("neg_pos_ratio", 1),
-                           .neg_dist_threshold = reader.Float("neg_dist_threshold", 0.5),
-                           .sample_size = reader.Int("sample_size", 0)};
-  if (!attrs.hard_example && type != "max_negative") {
-    reader.Fail(absl::StrCat("attribute 'mining_type' is '", type,
-                             "', expected max_negative or hard_example"));
-  }
+  const MineAttrs attrs = {
+      .hard_example = ReadChoice<bool>(reader, "mining_type",
+                                       {{"max_negative", false}, {"hard_example", true}}),
+      .neg_pos_ratio = reader.Float("neg_pos_ratio", 1),
+      .neg_dist_threshold = reader.Float("neg_dist_threshold", 0.5),
+      .sample_size = reader.Int("sample_size", 0)};
   if (attrs.hard_example && attrs.sample_size <= 0) {
     reader.Fail(
         absl::StrCat("attribute 'sample_size' is ", attrs.sample_size, ", expected more than 0"));

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/fft/transform.h"
+#include "kernels/util/read_choice.h"
 
 namespace interp::fft {
 
@@ -13,17 +14,11 @@ FftAttrs ReadFftAttrs(AttrReader& reader) {
   attrs.forward = reader.Bool("forward", true);
   attrs.onesided = reader.Bool("onesided", true);
   attrs.last_dim_size = reader.Long("last_dim_size", 0);
-  const std::string normalization = reader.String("normalization", "backward");
-  if (normalization == "ortho") {
-    attrs.scaling = Scaling::kRoot;
-  } else if (normalization == "backward" || normalization.empty()) {
-    attrs.scaling = attrs.forward ? Scaling::kNone : Scaling::kCount;
-  } else if (normalization == "forward") {
-    attrs.scaling = attrs.forward ? Scaling::kCount : Scaling::kNone;
-  } else {
-    reader.Fail(absl::StrCat("attribute 'normalization' is '", normalization,
-                             "', expected 'forward', 'backward' or 'ortho'"));
-  }
+  const Scaling there = attrs.forward ? Scaling::kNone : Scaling::kCount;
+  const Scaling back = attrs.forward ? Scaling::kCount : Scaling::kNone;
+  attrs.scaling = ReadChoice<Scaling>(
+      reader, "normalization",
+      {{"backward", there}, {"forward", back}, {"ortho", Scaling::kRoot}, {"", there}});
   return attrs;
 }
 

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
 
 #include "core/op_def.h"
 #include "kernels/util/broadcast.h"
 #include "kernels/util/indices.h"
+#include "kernels/util/read_choice.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp::graph {
@@ -16,16 +16,13 @@ namespace interp::graph {
 // How the messages that a node gets become one row.
 enum class Reduce : int8_t { kSum, kMean, kMax, kMin };
 
-inline Reduce ReadReduce(AttrReader& reader) {
-  const std::string op = reader.String("reduce_op", "SUM");
-  if (op == "MEAN") return Reduce::kMean;
-  if (op == "MAX") return Reduce::kMax;
-  if (op == "MIN") return Reduce::kMin;
-  if (op != "SUM") {
-    reader.Fail(absl::StrCat("attribute 'reduce_op' is '", op,
-                             "', expected 'SUM', 'MEAN', 'MAX' or 'MIN'"));
-  }
-  return Reduce::kSum;
+// From attribute `attr`.
+inline Reduce ReadReduce(AttrReader& reader, absl::string_view attr) {
+  return ReadChoice<Reduce>(reader, attr,
+                            {{"SUM", Reduce::kSum},
+                             {"MEAN", Reduce::kMean},
+                             {"MAX", Reduce::kMax},
+                             {"MIN", Reduce::kMin}});
 }
 
 // What a row is after one more message; sums for a mean.
@@ -64,11 +61,7 @@ inline absl::Status CheckReduced(Reduce reduce, const Shape& grad, const Tensor*
 // Whether a message is the product of two rows; else it is their sum. Paddle makes differences and
 // quotients of these.
 inline bool ReadMultiplies(AttrReader& reader) {
-  const std::string op = reader.String("message_op", "ADD");
-  if (op != "ADD" && op != "MUL") {
-    reader.Fail(absl::StrCat("attribute 'message_op' is '", op, "', expected 'ADD' or 'MUL'"));
-  }
-  return op == "MUL";
+  return ReadChoice<bool>(reader, "message_op", {{"ADD", false}, {"MUL", true}});
 }
 
 // Slots of both ends of the edges.

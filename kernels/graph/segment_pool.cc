@@ -5,10 +5,11 @@
 #include <algorithm>
 
 #include "core/op_def.h"
+#include "kernels/graph/messages.h"
 #include "kernels/util/fill_zero.h"
 #include "kernels/util/indices.h"
 
-namespace interp {
+namespace interp::graph {
 namespace {
 
 constexpr int kX = 0;
@@ -16,26 +17,11 @@ constexpr int kIds = 1;
 constexpr int kOut = 0;
 constexpr int kSummedIds = 1;
 
-enum class Pool : int8_t { kSum, kMean, kMax, kMin };
-
 struct PoolAttrs {
-  Pool pool = Pool::kSum;
+  Reduce pool = Reduce::kSum;
 };
 
-PoolAttrs ReadPoolAttrs(AttrReader& reader) {
-  const std::string type = reader.String("pooltype", "SUM");
-  if (type == "MEAN") return {Pool::kMean};
-  if (type == "MAX") return {Pool::kMax};
-  if (type == "MIN") return {Pool::kMin};
-  if (type != "SUM") {
-    reader.Fail(absl::StrCat("attribute 'pooltype' is '", type,
-                             "', expected 'SUM', 'MEAN', 'MAX' or 'MIN'"));
-  }
-  return {Pool::kSum};
-}
-
-// Elements of a row.
-int64_t WidthOf(const Shape& x) { return x.numel(1, x.rank()); }
+PoolAttrs ReadPoolAttrs(AttrReader& reader) { return {ReadReduce(reader, "pooltype")}; }
 
 // Error unless there is one id for each row, and they ascend from 0 or more.
 absl::Status CheckIds(const Tensor& x, const Tensor& ids) {
@@ -54,13 +40,6 @@ absl::Status CheckIds(const Tensor& x, const Tensor& ids) {
   });
 }
 
-template <typename T>
-T Joined(Pool pool, T a, T b) {
-  if (pool == Pool::kMax) return std::max(a, b);
-  if (pool == Pool::kMin) return std::min(a, b);
-  return a + b;
-}
-
 // Calls body(segment, first row, last row) for every segment that has rows.
 template <typename Index, typename Body>
 void ForEachSegment(const Index* ids, int64_t rows, const Body& body) {
@@ -73,7 +52,7 @@ void ForEachSegment(const Index* ids, int64_t rows, const Body& body) {
 }
 
 template <typename T, typename Index>
-void PoolRows(Pool pool, int64_t width, const Tensor& x, const Index* ids, Tensor& out,
+void PoolRows(Reduce pool, int64_t width, const Tensor& x, const Index* ids, Tensor& out,
               float* counts) {
   const T* const from = x.data<T>();
   T* const to = out.mutable_data<T>();
@@ -83,7 +62,7 @@ void PoolRows(Pool pool, int64_t width, const Tensor& x, const Index* ids, Tenso
     for (int64_t r = begin + 1; r < end; ++r) {
       for (int64_t c = 0; c < width; ++c) row[c] = Joined(pool, row[c], from[r * width + c]);
     }
-    if (pool != Pool::kMean) return;
+    if (pool != Reduce::kMean) return;
     for (int64_t c = 0; c < width; ++c) row[c] /= static_cast<T>(end - begin);
     if (counts != nullptr) counts[segment] = static_cast<float>(end - begin);
   });
@@ -94,7 +73,7 @@ template <typename T>
 absl::Status SegmentPool(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   const Tensor& ids = ctx.input(kIds);
-  const Pool pool = ctx.attrs<PoolAttrs>().pool;
+  const Reduce pool = ctx.attrs<PoolAttrs>().pool;
   INTERP_RETURN_IF_ERROR(CheckIds(x, ids));
   return WithIndices(ids, "SegmentIds", [&](const auto* values) -> absl::Status {
     const int64_t rows = x.shape[0];
@@ -107,7 +86,7 @@ absl::Status SegmentPool(KernelContext& ctx) {
     FillZero(ctx.num_threads(), out);
     float* counts = nullptr;
     if (Tensor* summed = ctx.optional_output(kSummedIds)) {
-      summed->shape = {pool == Pool::kMean ? segments : 0, 1};
+      summed->shape = {pool == Reduce::kMean ? segments : 0, 1};
       summed->lod.clear();
       INTERP_RETURN_IF_ERROR(ctx.Allocate(*summed));
       FillZero(ctx.num_threads(), *summed);
@@ -151,7 +130,7 @@ absl::Status InferGrad(InferContext& ctx) {
 
 template <typename T, typename Index>
 void SpreadRows(KernelContext& ctx, const Index* ids) {
-  const Pool pool = ctx.attrs<PoolAttrs>().pool;
+  const Reduce pool = ctx.attrs<PoolAttrs>().pool;
   const Tensor& x = ctx.input(kX);
   const int64_t width = WidthOf(x.shape);
   const T* const values = x.data<T>();
@@ -163,9 +142,9 @@ void SpreadRows(KernelContext& ctx, const Index* ids) {
       for (int64_t c = 0; c < width; ++c) {
         const T grad = grads[segment * width + c];
         T& out = to[r * width + c];
-        if (pool == Pool::kSum) {
+        if (pool == Reduce::kSum) {
           out = grad;
-        } else if (pool == Pool::kMean) {
+        } else if (pool == Reduce::kMean) {
           out = grad / static_cast<T>(end - begin);
         } else {
           out = values[r * width + c] == outs[segment * width + c] ? grad : T{0};
@@ -206,4 +185,4 @@ INTERP_REGISTER_OP(OpDef{
 });
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::graph

@@ -20,7 +20,7 @@ struct SendAttrs {
 };
 
 SendAttrs ReadSendAttrs(AttrReader& reader) {
-  return {ReadReduce(reader), ReadIntListAttr(reader, "out_size")};
+  return {ReadReduce(reader, "reduce_op"), ReadIntListAttr(reader, "out_size")};
 }
 
 absl::Status InferSend(InferContext& ctx) {

@@ -24,7 +24,8 @@ struct SendAttrs {
 };
 
 SendAttrs ReadSendAttrs(AttrReader& reader) {
-  return {ReadReduce(reader), ReadMultiplies(reader), ReadIntListAttr(reader, "out_size")};
+  return {ReadReduce(reader, "reduce_op"), ReadMultiplies(reader),
+          ReadIntListAttr(reader, "out_size")};
 }
 
 // The rows, once shapes and edges fit.

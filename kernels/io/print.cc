@@ -8,6 +8,7 @@
 #include "core/op_def.h"
 #include "kernels/util/copy.h"
 #include "kernels/util/infer_like.h"
+#include "kernels/util/read_choice.h"
 #include "kernels/util/tensor_text.h"
 
 namespace interp {
@@ -29,13 +30,9 @@ struct PrintAttrs {
 };
 
 bool IsSilent(AttrReader& reader) {
-  const std::string phase = reader.String("print_phase", "BOTH");
   const bool forward = reader.Bool("is_forward", true);
-  if (phase != "FORWARD" && phase != "BACKWARD" && phase != "BOTH") {
-    reader.Fail(absl::StrCat("attribute 'print_phase' is '", phase,
-                             "', expected 'FORWARD', 'BACKWARD' or 'BOTH'"));
-  }
-  return phase == (forward ? "BACKWARD" : "FORWARD");
+  return ReadChoice<bool>(reader, "print_phase",
+                          {{"BOTH", false}, {"FORWARD", !forward}, {"BACKWARD", forward}});
 }
 
 PrintAttrs ReadPrintAttrs(AttrReader& reader) {

@@ -3,13 +3,13 @@
 // eigvalsh: the same. Their gradients are Hermitian matrices.
 #include <Eigen/Eigenvalues>
 #include <algorithm>
-#include <string>
 
 #include "kernels/complex/complex_dtype.h"
 #include "kernels/linalg/finite.h"
 #include "kernels/linalg/matrices.h"
 #include "kernels/linalg/product.h"
 #include "kernels/util/check_shape.h"
+#include "kernels/util/read_choice.h"
 
 namespace interp::linalg {
 namespace {
@@ -26,11 +26,7 @@ struct EighAttrs {
 };
 
 EighAttrs ReadEighAttrs(AttrReader& reader) {
-  const std::string triangle = reader.String("UPLO", "L");
-  if (triangle != "L" && triangle != "U") {
-    reader.Fail(absl::StrCat("attribute 'UPLO' is '", triangle, "', expected 'L' or 'U'"));
-  }
-  return {triangle == "U"};
+  return {ReadChoice<bool>(reader, "UPLO", {{"L", false}, {"U", true}})};
 }
 
 Shape ValuesShape(const Shape& matrices) {

@@ -5,11 +5,10 @@
 // rows than columns and full rank. What is left out has shape [0].
 #include <algorithm>
 #include <limits>
-#include <string>
 
-#include "absl/strings/str_cat.h"
 #include "kernels/linalg/product.h"
 #include "kernels/linalg/singular_values.h"
+#include "kernels/util/read_choice.h"
 
 namespace interp::linalg {
 namespace {
@@ -33,15 +32,11 @@ struct LstsqAttrs {
 
 LstsqAttrs ReadLstsqAttrs(AttrReader& reader) {
   const float rcond = reader.Float("rcond", 0);
-  const std::string name = reader.String("driver", "gels");
-  if (name == "gels") return {rcond, Driver::kGels};
-  if (name == "gelsy") return {rcond, Driver::kGelsy};
-  if (name == "gelsd") return {rcond, Driver::kGelsd};
-  if (name != "gelss") {
-    reader.Fail(absl::StrCat("attribute 'driver' is '", name,
-                             "', expected 'gels', 'gelsy', 'gelsd' or 'gelss'"));
-  }
-  return {rcond, Driver::kGelss};
+  return {rcond, ReadChoice<Driver>(reader, "driver",
+                                    {{"gels", Driver::kGels},
+                                     {"gelsy", Driver::kGelsy},
+                                     {"gelsd", Driver::kGelsd},
+                                     {"gelss", Driver::kGelss}})};
 }
 
 absl::Status CheckShapes(const OpContext& ctx) {

@@ -7,12 +7,11 @@
 // the same of R1 and Q@GRAD + X2 R2@GRAD^T, and X2 gets Q R2@GRAD.
 #include <Eigen/QR>
 #include <algorithm>
-#include <string>
 
-#include "absl/strings/str_cat.h"
 #include "kernels/linalg/matrices.h"
 #include "kernels/linalg/product.h"
 #include "kernels/util/check_shape.h"
+#include "kernels/util/read_choice.h"
 
 namespace interp::linalg {
 namespace {
@@ -28,14 +27,9 @@ struct QrAttrs {
 };
 
 QrAttrs ReadQrAttrs(AttrReader& reader) {
-  const std::string mode = reader.String("mode", "reduced");
-  if (mode == "complete") return {Mode::kComplete};
-  if (mode == "r") return {Mode::kR};
-  if (mode != "reduced") {
-    reader.Fail(
-        absl::StrCat("attribute 'mode' is '", mode, "', expected 'reduced', 'complete' or 'r'"));
-  }
-  return {};
+  return {ReadChoice<Mode>(
+      reader, "mode",
+      {{"reduced", Mode::kReduced}, {"complete", Mode::kComplete}, {"r", Mode::kR}})};
 }
 
 // Shapes of Q and R, the columns of Q being the rows of R.

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/attr_reader.h"
+#include "kernels/util/read_choice.h"
 
 namespace interp {
 
@@ -63,14 +64,11 @@ struct KlDivAttrs {
   LossReduction reduction = LossReduction::kMean;
 
   static KlDivAttrs Read(AttrReader& reader) {
-    const std::string name = reader.String("reduction", "mean");
-    if (name == "none") return {LossReduction::kNone};
-    if (name == "mean") return {LossReduction::kMean};
-    if (name == "sum") return {LossReduction::kSum};
-    if (name == "batchmean") return {LossReduction::kBatchMean};
-    reader.Fail("attribute 'reduction' is '" + name +
-                "', expected 'none', 'batchmean', 'mean' or 'sum'");
-    return {};
+    return {ReadChoice<LossReduction>(reader, "reduction",
+                                      {{"mean", LossReduction::kMean},
+                                       {"none", LossReduction::kNone},
+                                       {"sum", LossReduction::kSum},
+                                       {"batchmean", LossReduction::kBatchMean}})};
   }
 };
 

@@ -1,12 +1,11 @@
 // nll_loss: attributes, shapes and the loop over labels of both directions.
 #pragma once
 
-#include <string>
-
 #include "core/op_def.h"
 #include "kernels/loss/loss_attrs.h"
 #include "kernels/util/check_shape.h"
 #include "kernels/util/indices.h"
+#include "kernels/util/read_choice.h"
 
 namespace interp {
 
@@ -15,11 +14,11 @@ struct NllAttrs {
   int64_t ignore_index = -100;
 
   static NllAttrs Read(AttrReader& reader) {
-    const LossReduction reduction = KlDivAttrs::Read(reader).reduction;
-    if (reduction == LossReduction::kBatchMean) {
-      reader.Fail("attribute 'reduction' is 'batchmean', expected 'none', 'mean' or 'sum'");
-    }
-    return {reduction, reader.Long("ignore_index", -100)};
+    return {ReadChoice<LossReduction>(reader, "reduction",
+                                      {{"mean", LossReduction::kMean},
+                                       {"none", LossReduction::kNone},
+                                       {"sum", LossReduction::kSum}}),
+            reader.Long("ignore_index", -100)};
   }
 };
 

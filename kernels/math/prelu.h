@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/op_def.h"
+#include "kernels/util/read_choice.h"
 
 namespace interp {
 
@@ -15,14 +16,9 @@ struct PReluAttrs {
 
   static PReluAttrs Read(AttrReader& attrs) {
     PReluAttrs parsed;
-    const std::string mode = attrs.String("mode", "all");
-    if (mode == "channel") {
-      parsed.mode = Mode::kChannel;
-    } else if (mode == "element") {
-      parsed.mode = Mode::kElement;
-    } else if (mode != "all") {
-      attrs.Fail("attribute 'mode' is '" + mode + "', expected all, channel or element");
-    }
+    parsed.mode = ReadChoice<Mode>(
+        attrs, "mode",
+        {{"all", Mode::kAll}, {"channel", Mode::kChannel}, {"element", Mode::kElement}});
     const std::string format = attrs.String("data_format", "NCHW");
     parsed.channel_is_last = format == "NHWC" || format == "NDHWC" || format == "NLC";
     return parsed;

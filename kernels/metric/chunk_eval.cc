@@ -11,6 +11,7 @@
 #include "absl/algorithm/container.h"
 #include "core/op_def.h"
 #include "kernels/sequence/lod.h"
+#include "kernels/util/read_choice.h"
 
 namespace interp {
 namespace {
@@ -46,17 +47,12 @@ ChunkAttrs ReadChunkAttrs(AttrReader& reader) {
   attrs.types = reader.Int("num_chunk_types", 0);
   attrs.excluded = reader.Ints("excluded_chunk_types");
   if (attrs.types < 1) reader.Fail("attribute 'num_chunk_types' is below 1");
-  const std::string name = reader.String("chunk_scheme", "IOB");
-  if (name == "IOB") {
-    attrs.scheme = {.tags = 2, .begin = 0, .inside = 1};
-  } else if (name == "IOE") {
-    attrs.scheme = {.tags = 2, .inside = 0, .end = 1};
-  } else if (name == "IOBES") {
-    attrs.scheme = {.tags = 4, .begin = 0, .inside = 1, .end = 2, .single = 3};
-  } else if (name != "plain") {
-    reader.Fail(absl::StrCat("attribute 'chunk_scheme' is '", name,
-                             "', expected 'IOB', 'IOE', 'IOBES' or 'plain'"));
-  }
+  attrs.scheme =
+      ReadChoice<Scheme>(reader, "chunk_scheme",
+                         {{"IOB", {.tags = 2, .begin = 0, .inside = 1}},
+                          {"IOE", {.tags = 2, .inside = 0, .end = 1}},
+                          {"IOBES", {.tags = 4, .begin = 0, .inside = 1, .end = 2, .single = 3}},
+                          {"plain", {}}});
   return attrs;
 }
 

@@ -11,12 +11,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <string>
 #include <vector>
 
 #include "core/op_def.h"
 #include "kernels/sequence/lod.h"
 #include "kernels/util/arithmetic.h"
+#include "kernels/util/read_choice.h"
 
 namespace interp {
 namespace {
@@ -39,16 +39,12 @@ struct MapAttrs {
 };
 
 MapAttrs ReadAttrs(AttrReader& reader) {
-  const std::string type = reader.String("ap_type", "integral");
   const MapAttrs attrs = {.class_num = reader.Int("class_num", 0),
                           .background_label = reader.Int("background_label", 0),
                           .overlap_threshold = reader.Float("overlap_threshold", 0.5f),
                           .evaluate_difficult = reader.Bool("evaluate_difficult", true),
-                          .eleven_points = type == "11point"};
-  if (type != "integral" && type != "11point") {
-    reader.Fail(
-        absl::StrCat("attribute 'ap_type' is \"", type, "\", expected integral or 11point"));
-  }
+                          .eleven_points = ReadChoice<bool>(
+                              reader, "ap_type", {{"integral", false}, {"11point", true}})};
   constexpr int64_t kMostClasses = 1 << 20;
   if (attrs.class_num <= 0 || attrs.class_num > kMostClasses) {
     reader.Fail(absl::StrCat("attribute 'class_num' is ", attrs.class_num, ", expected 1 to ",

@@ -4,9 +4,9 @@
 #include <string>
 #include <variant>
 
-#include "absl/strings/str_cat.h"
 #include "core/attr_reader.h"
 #include "core/op_def.h"
+#include "kernels/util/read_choice.h"
 #include "kernels/util/scalar_bytes.h"
 
 namespace interp::nn {
@@ -34,13 +34,8 @@ inline bool ReadUpscaleInTrain(AttrReader& reader) {
   if (attr != nullptr && !std::holds_alternative<std::string>(attr->value)) {
     return reader.Bool("dropout_implementation", false);
   }
-  const std::string mode = reader.String("dropout_implementation", "downgrade_in_infer");
-  const bool upscale = mode == "upscale_in_train";
-  if (!upscale && mode != "downgrade_in_infer") {
-    reader.Fail(absl::StrCat("attribute 'dropout_implementation' is \"", mode,
-                             "\", expected downgrade_in_infer or upscale_in_train"));
-  }
-  return upscale;
+  return ReadChoice<bool>(reader, "dropout_implementation",
+                          {{"downgrade_in_infer", false}, {"upscale_in_train", true}});
 }
 
 inline DropoutAttrs ReadDropout(AttrReader& reader) {

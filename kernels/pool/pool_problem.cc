@@ -1,5 +1,6 @@
 #include "kernels/pool/pool_problem.h"
 
+#include "kernels/util/read_choice.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp::nn {
@@ -7,11 +8,8 @@ namespace {
 
 PoolAttrs ReadPool(AttrReader& reader, int spatial_rank) {
   PoolAttrs attrs;
-  const std::string kind = reader.String("pooling_type", "max");
-  if (kind != "max" && kind != "avg") {
-    reader.Fail(absl::StrCat("attribute 'pooling_type' is \"", kind, "\", expected max or avg"));
-  }
-  attrs.kind = kind == "max" ? PoolKind::kMax : PoolKind::kAverage;
+  attrs.kind = ReadChoice<PoolKind>(reader, "pooling_type",
+                                    {{"max", PoolKind::kMax}, {"avg", PoolKind::kAverage}});
   attrs.kernel = reader.Ints("ksize");
   attrs.window = ReadWindow(reader, spatial_rank, /*dilations=*/false);
   attrs.global = reader.Bool("global_pooling", false);

@@ -7,6 +7,7 @@
 
 #include "core/op_def.h"
 #include "kernels/util/parallel_for.h"
+#include "kernels/util/read_choice.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp::nn {
@@ -73,12 +74,9 @@ INTERP_REGISTER_OP(OpDef{
 SppAttrs ReadSppAttrs(AttrReader& reader) {
   // 4^15 bins of 2^14 rows are more than any image has.
   constexpr int64_t kMostLevels = 15;
-  const SppAttrs attrs = {reader.Int("pyramid_height", 0),
-                          reader.String("pooling_type", "max") == "max"};
-  const std::string type = reader.String("pooling_type", "max");
-  if (type != "max" && type != "avg") {
-    reader.Fail(absl::StrCat("attribute 'pooling_type' is \"", type, "\", expected max or avg"));
-  }
+  const SppAttrs attrs = {
+      reader.Int("pyramid_height", 0),
+      ReadChoice<bool>(reader, "pooling_type", {{"max", true}, {"avg", false}})};
   if (attrs.levels < 1 || attrs.levels > kMostLevels) {
     reader.Fail(absl::StrCat("attribute 'pyramid_height' is ", attrs.levels, ", expected 1 to ",
                              kMostLevels));

@@ -1,12 +1,12 @@
 // unpool, unpool3d: the attributes and shapes of both directions.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "core/attr_reader.h"
 #include "kernels/conv/window.h"
 #include "kernels/pool/max_pool_index.h"
+#include "kernels/util/read_choice.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp::nn {
@@ -25,10 +25,7 @@ UnpoolAttrs ReadUnpool(AttrReader& reader) {
   attrs.kernel = reader.Ints("ksize");
   attrs.window = ReadWindow(reader, kRank, /*dilations=*/false);
   attrs.output_size = ReadIntListAttr(reader, "output_size");
-  const std::string type = reader.String("unpooling_type", "max");
-  if (type != "max") {
-    reader.Fail(absl::StrCat("attribute 'unpooling_type' is \"", type, "\", expected max"));
-  }
+  ReadChoiceIndex(reader, "unpooling_type", {"max"});
   return attrs;
 }
 

@@ -1,5 +1,7 @@
 #include "kernels/recurrent/rnn_shapes.h"
 
+#include "kernels/util/read_choice.h"
+
 namespace interp::nn {
 namespace {
 
@@ -44,17 +46,11 @@ absl::Status CheckArguments(const InferContext& ctx, const RnnSizes& s) {
 
 RnnAttrs ReadRnn(AttrReader& reader) {
   RnnAttrs attrs;
-  const std::string mode = reader.String("mode", "RNN_TANH");
-  if (mode == "LSTM") {
-    attrs.mode = RnnMode::kLstm;
-  } else if (mode == "GRU") {
-    attrs.mode = RnnMode::kGru;
-  } else if (mode == "RNN_RELU") {
-    attrs.mode = RnnMode::kRelu;
-  } else if (mode != "RNN_TANH") {
-    reader.Fail(absl::StrCat("attribute 'mode' is \"", mode,
-                             "\", expected LSTM, GRU, RNN_TANH or RNN_RELU"));
-  }
+  attrs.mode = ReadChoice<RnnMode>(reader, "mode",
+                                   {{"RNN_TANH", RnnMode::kTanh},
+                                    {"RNN_RELU", RnnMode::kRelu},
+                                    {"LSTM", RnnMode::kLstm},
+                                    {"GRU", RnnMode::kGru}});
   attrs.hidden = reader.Int("hidden_size", 100);
   attrs.layers = reader.Int("num_layers", 1);
   attrs.directions = reader.Bool("is_bidirec", false) ? 2 : 1;

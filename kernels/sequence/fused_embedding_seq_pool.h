@@ -1,10 +1,9 @@
 // fused_embedding_seq_pool: attributes and shapes of both directions.
 #pragma once
 
-#include <string>
-
 #include "core/op_def.h"
 #include "kernels/sequence/lod.h"
+#include "kernels/util/read_choice.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp {
@@ -14,10 +13,7 @@ struct EmbeddingPoolAttrs {
 };
 
 inline EmbeddingPoolAttrs ReadEmbeddingPoolAttrs(AttrReader& reader) {
-  const std::string combiner = reader.String("combiner", "sum");
-  if (combiner != "sum") {
-    reader.Fail(absl::StrCat("attribute 'combiner' is \"", combiner, "\", expected sum"));
-  }
+  ReadChoiceIndex(reader, "combiner", {"sum"});
   return {reader.Long("padding_idx", -1)};
 }
 

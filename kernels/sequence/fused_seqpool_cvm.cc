@@ -11,6 +11,7 @@
 #include "kernels/tensor/cvm.h"
 #include "kernels/util/all_present.h"
 #include "kernels/util/check_shape.h"
+#include "kernels/util/read_choice.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp {
@@ -30,10 +31,7 @@ struct Attrs {
 };
 
 Attrs ReadAttrs(AttrReader& reader) {
-  const std::string pooling = reader.String("pooltype", "SUM");
-  if (pooling != "SUM") {
-    reader.Fail(absl::StrCat("attribute 'pooltype' is '", pooling, "', expected SUM"));
-  }
+  ReadChoiceIndex(reader, "pooltype", {"SUM"});
   const int32_t counts = reader.Int("cvm_offset", kCvmCounts);
   if (counts != kCvmCounts) {
     reader.Fail(absl::StrCat("attribute 'cvm_offset' is ", counts, ", expected 2"));

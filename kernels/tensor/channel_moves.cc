@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "kernels/tensor/channel_shuffle.h"
+#include "kernels/util/read_choice.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp {
@@ -21,11 +22,7 @@ absl::Status CheckRank(const Shape& x) {
 
 // Whether channels are the last dimension.
 bool ReadChannelsLast(AttrReader& reader) {
-  const std::string format = reader.String("data_format", "NCHW");
-  if (format != "NCHW" && format != "NHWC") {
-    reader.Fail(absl::StrCat("attribute 'data_format' is '", format, "', expected NCHW or NHWC"));
-  }
-  return format == "NHWC";
+  return ReadChoice<bool>(reader, "data_format", {{"NCHW", false}, {"NHWC", true}});
 }
 
 struct GroupAttrs {

@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "kernels/tensor/pad.h"
+#include "kernels/util/read_choice.h"
 
 namespace interp {
 namespace {
@@ -9,12 +10,12 @@ namespace {
 constexpr IntSlots kMargins = {.name = "Paddings", .tensor = kPadPaddings};
 
 PadMode ReadMode(AttrReader& reader) {
-  const std::string mode = reader.String("mode", "constant");
-  if (mode == "reflect") return PadMode::kReflect;
-  if (mode == "replicate" || mode == "edge") return PadMode::kReplicate;
-  if (mode == "circular") return PadMode::kCircular;
-  if (mode != "constant") reader.Fail(absl::StrCat("attribute 'mode' is '", mode, "'"));
-  return PadMode::kConstant;
+  return ReadChoice<PadMode>(reader, "mode",
+                             {{"constant", PadMode::kConstant},
+                              {"reflect", PadMode::kReflect},
+                              {"replicate", PadMode::kReplicate},
+                              {"edge", PadMode::kReplicate},
+                              {"circular", PadMode::kCircular}});
 }
 
 }  // namespace

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <array>
-#include <string>
 
 #include "core/op_def.h"
 #include "kernels/util/indices.h"
+#include "kernels/util/read_choice.h"
 #include "kernels/util/shape_args.h"
 #include "kernels/util/strided_copy.h"
 
@@ -22,22 +22,14 @@ struct Attrs {
 inline Attrs ReadAttrs(AttrReader& reader) {
   Attrs attrs = {.axis = reader.Long("Axis", 0)};
   attrs.include_self = reader.Bool("Include_self", true);
-  const std::string reduce = reader.String("Reduce", "assign");
-  if (reduce == "assign") return attrs;
-  if (reduce == "add") {
-    attrs.reduce = Reduce::kAdd;
-  } else if (reduce == "mul" || reduce == "multiply") {
-    attrs.reduce = Reduce::kMultiply;
-  } else if (reduce == "mean") {
-    attrs.reduce = Reduce::kMean;
-  } else if (reduce == "amax") {
-    attrs.reduce = Reduce::kMax;
-  } else if (reduce == "amin") {
-    attrs.reduce = Reduce::kMin;
-  } else {
-    reader.Fail(absl::StrCat("attribute 'Reduce' is '", reduce,
-                             "', expected assign, add, mul, multiply, mean, amax or amin"));
-  }
+  attrs.reduce = ReadChoice<Reduce>(reader, "Reduce",
+                                    {{"assign", Reduce::kAssign},
+                                     {"add", Reduce::kAdd},
+                                     {"mul", Reduce::kMultiply},
+                                     {"multiply", Reduce::kMultiply},
+                                     {"mean", Reduce::kMean},
+                                     {"amax", Reduce::kMax},
+                                     {"amin", Reduce::kMin}});
   return attrs;
 }
 

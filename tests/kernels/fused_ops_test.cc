@@ -31,7 +31,7 @@ TEST(FusedOpsTest, RefusesSequencesThatDoNotFit) {
        "'use_cvm' is false"},
       {{"fused_seqpool_cvm", {{"X", narrow}, {"CVM", pair}}, {"Out"}, ""}, "2 or more"},
       {{"fused_seqpool_cvm", {{"X", x}, {"CVM", pair}}, {"Out"}, "pooltype=\"AVERAGE\""},
-       "expected SUM"},
+       "expected 'SUM'"},
       {{"fused_seqpool_cvm_grad",
         {{"X", x}, {"CVM", Numbers({3, 2}, 1)}, {"Out@GRAD", Numbers({2, 4}, 1)}},
         {"X@GRAD"},

@@ -1,5 +1,6 @@
 // Convolutions by methods of our own, products of matrices and groups in vectors, against sums in
 // float64.
+// Long because all methods are held to the same random cases.
 #include "kernels/conv/conv_methods.h"
 
 #include <algorithm>
