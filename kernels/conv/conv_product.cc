@@ -1,6 +1,7 @@
 #include "kernels/conv/conv_product.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "kernels/conv/conv_direct.h"
@@ -68,8 +69,8 @@ bool ReadsInPlace(const ConvProblem& p) {
 
 // Copies what the window of output pixel `pixel` sees to `row`: the channels of its taps, of those
 // that meet the image somewhere, and zeros for the ones outside of it here.
-void GatherRow(const ConvProblem& p, const Window& window, int64_t pixel, const float* in,
-               float* row) {
+void GatherRow(const ConvProblem& p, const Window& window, const std::array<Taps, 3>& taps,
+               int64_t pixel, const float* in, float* row) {
   const WindowAxis& d = window[0];
   const WindowAxis& h = window[1];
   const WindowAxis& w = window[2];
@@ -78,9 +79,7 @@ void GatherRow(const ConvProblem& p, const Window& window, int64_t pixel, const 
   const int64_t z = pixel / w.out / h.out % d.out * d.stride - d.pad_begin;
   const float* const image =
       in + pixel / w.out / h.out / d.out * d.in * h.in * w.in * p.in_channels;
-  const Taps planes = TapsOf(d);
-  const Taps rows = TapsOf(h);
-  const Taps columns = TapsOf(w);
+  const auto& [planes, rows, columns] = taps;
   for (int64_t kd = 0; kd < planes.count; ++kd) {
     const int64_t iz = z + (planes.first + kd) * d.dilation;
     for (int64_t kh = 0; kh < rows.count; ++kh) {
@@ -148,10 +147,11 @@ void RunConvProduct(const ConvProblem& problem, const ConvEpilogue& epilogue, co
   const float* rows = in;
   if (!ReadsInPlace(problem)) {
     const Window window = PadTo3(problem.window);
+    const std::array<Taps, 3> taps = {TapsOf(window[0]), TapsOf(window[1]), TapsOf(window[2])};
     const int64_t grain = kElementwiseGrain / product.k + 1;
     ParallelFor(num_threads, product.m, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        GatherRow(problem, window, i, in, work + i * product.k);
+        GatherRow(problem, window, taps, i, in, work + i * product.k);
       }
     });
     rows = work;

@@ -171,10 +171,10 @@ void WithCount(int64_t count, const Body& body) {
 // from memory, faster the more of them it reads at once.
 template <typename T>
 constexpr int PanelsAtOnce(int rows) {
-  if (!std::is_same_v<T, float>) return rows == 1 ? 4 : 2;
   constexpr int kRegisters = kVectorBytes == 64 ? 32 : 16;
-  if (rows == 1) return kRegisters / 4;
-  return std::clamp((kRegisters - 2) / (2 * rows + 2), 1, 4);
+  constexpr bool kRare = !std::is_same_v<T, float>;
+  if (rows == 1) return kRare ? 4 : kRegisters / 4;
+  return std::clamp((kRegisters - 2) / (2 * rows + 2), 1, kRare ? 2 : 4);
 }
 
 // One slice of the product: `depth` rows of B, whose panels are `panel_stride` apart.

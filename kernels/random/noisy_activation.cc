@@ -1,8 +1,8 @@
 // gumbel_softmax: Out = softmax((X + noise) / temperature) along `axis`, with noise of the Gumbel
 // distribution; with `hard` 1 at the largest element of each line, else 0.
 // rrelu: Out = X Noise, where Noise is 1 for X >= 0 and else drawn evenly from [lower, upper); in
-// test mode it is their mean. Programs saved for inference have lost Noise, which only the gradient
-// reads. Their gradients.
+// test mode it is their mean. Their gradients. Programs that were saved for inference have lost
+// Noise, which only the gradient reads.
 #include <cmath>
 
 #include "kernels/random/draw.h"

@@ -29,11 +29,13 @@ VarId* GradientOf(Op& op) {
 }
 
 // Whether ops of `block` see the variable as real whose gradient `gradient` is. Parts of a sum have
-// more behind the suffix.
+// @RENAME@ and more behind the suffix; what this step has made has something else.
 bool IsOfReal(int32_t block, VarId gradient, Declarations& declarations, const Program& program) {
   const absl::string_view name = program.NameOf(gradient);
   const size_t suffix = name.find(kGradientSuffix);
   if (suffix == absl::string_view::npos) return false;
+  const absl::string_view behind = name.substr(suffix + kGradientSuffix.size());
+  if (!behind.empty() && behind[0] != '@') return false;
   const VarId id = program.Find(name.substr(0, suffix));
   const Var* const value = id < 0 ? nullptr : declarations.Find(block, id);
   return value != nullptr && IsFloating(value->dtype);

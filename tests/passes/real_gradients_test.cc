@@ -32,6 +32,13 @@ TEST(RealGradientsTest, TakeTheRealPartOfWhatEigGradGives) {
 )"));
 }
 
+TEST(RealGradientsTest, AreTakenOnce) {
+  const std::string once =
+      Taken("block 0\n  var w float32[4,4]\n  eig_grad(Eigenvectors=v) -> (X@GRAD=w@GRAD)\n");
+  EXPECT_THAT(once, HasSubstr("real(X=w@GRAD.complex)"));
+  EXPECT_EQ(Taken(once), once);
+}
+
 TEST(RealGradientsTest, ArePartsOfASumToo) {
   EXPECT_THAT(Taken(R"(block 0
   var w float64[4,4]
